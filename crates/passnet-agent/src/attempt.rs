@@ -3,12 +3,14 @@
 mod reply_limits;
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use passnet_eval::EvalError;
+use passnet_record::ContentId;
 
 use self::reply_limits::bounded;
 use crate::{
@@ -40,6 +42,9 @@ pub struct AttemptLimits {
     pub patience: Option<u32>,
     /// Size of the model's context, in tokens.
     pub context: u64,
+    /// True if measurements do not decide when the attempt ends. Then passes that were the only right ones are not measured once
+    /// more at the end, since no measurement was selected among several.
+    pub fixed_plan: bool,
 }
 
 /// Error that interrupts an attempt. The journal holds everything up to that point.
@@ -111,6 +116,8 @@ struct Attempt<'a> {
     useless: u32,
     evaluated: bool,
     improved_at: u32,
+    /// States that were right on a graph.
+    right: BTreeSet<ContentId>,
     spent: Spent,
 }
 
@@ -153,6 +160,7 @@ pub fn run_attempt(
         useless: 0,
         evaluated: false,
         improved_at: 0,
+        right: BTreeSet::new(),
         spent: Spent::default(),
     };
     if events.is_empty() {
@@ -232,6 +240,8 @@ impl Attempt<'_> {
                 // A check without timing does not count: a model that has only checked is reminded to
                 // evaluate.
                 self.evaluated |= observation.outcome.evaluation.is_some();
+                let right = observation.outcome.evaluation.iter().filter(|evaluation| evaluation.correct() > 0);
+                self.right.extend(right.map(|evaluation| evaluation.passes.clone()));
                 self.spent.wall_ns += observation.outcome.wall_ns;
                 self.messages.push(observed(call_id, name, observation));
             }
@@ -368,7 +378,9 @@ impl Attempt<'_> {
         let best = self.toolbox.best().filter(|best| best.correct > 0).map(|best| best.passes.clone());
         let evaluation = match &best {
             Some(passes) => {
-                Some(self.evaluator.evaluate(self.plan.task, passes, EvaluationScope::AllRemeasured)?.outcome)
+                let is_selected = !self.plan.limits.fixed_plan || self.right.len() > 1;
+                let scope = if is_selected { EvaluationScope::AllRemeasured } else { EvaluationScope::All };
+                Some(self.evaluator.evaluate(self.plan.task, passes, scope)?.outcome)
             }
             None => None,
         };

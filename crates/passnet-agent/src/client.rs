@@ -287,7 +287,7 @@ fn estimate(sent: &str, received: &[u8]) -> TokenUsage {
 }
 
 fn cost(usage: &TokenUsage, prices: Prices) -> f64 {
-    // Cached tokens are part of the input and have a price of their own.
+    // Cached tokens are part of the input and have a separate price.
     let fresh = usage.input.saturating_sub(usage.cached) as f64;
     (fresh * prices.input + usage.cached as f64 * prices.cached + usage.output as f64 * prices.output) / 1e6
 }

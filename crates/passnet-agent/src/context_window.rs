@@ -4,7 +4,7 @@
 use crate::message::Message;
 
 /// Messages at the end that always stay.
-// Two exchanges: the model must still see the result of its last call and what it was a reaction to.
+// Two exchanges: the model must still see the result of its last call, and the result that led to this call.
 const KEPT: usize = 4;
 /// Observations shorter than this stay: dropping them saves nothing.
 const SHORT: usize = 200;
@@ -27,7 +27,7 @@ pub(crate) fn elision(messages: &[Message], elided: usize, tokens: u64, force: b
         return elided;
     }
     let last = messages.len().saturating_sub(KEPT);
-    // The server has refused what the estimate allowed, so the estimate is wrong and half of it is the next guess.
+    // The server refused a request that the estimate allowed, so the estimate is too high. Half of it is the next guess.
     let goal = if force { now.min(limit(FULL)) / 2 } else { limit(ROOMY) };
     (elided..=last).find(|&from| size(from) <= goal).unwrap_or(last.max(elided))
 }

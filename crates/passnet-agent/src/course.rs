@@ -1,7 +1,7 @@
 //! Courses: all lessons on the tasks of a suite, in the order in which they are given.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::Path,
     sync::{
@@ -12,7 +12,7 @@ use std::{
 };
 
 use passnet_author::TypedGraph;
-use passnet_record::{FilePathError, SuiteTask};
+use passnet_record::{ContentId, FilePathError, SuiteTask};
 use passnet_run::Suite;
 
 use crate::{
@@ -20,11 +20,12 @@ use crate::{
     evaluator::Evaluator,
     prompt::Templates,
     run::{AgentRunError, AgentRunOutcome, PlannedAttempt, RunOptions, RunPlan, Update, run_assigned},
+    style::Style,
     task::{Task, TaskError},
     teach::{Approach, Lesson, Teacher, lessons},
 };
 
-/// Limits of an attempt of the teacher, which ends by itself.
+/// Limits of an attempt of the teacher. They are never reached, because the teacher ends by itself.
 const LIMITS: AttemptLimits = AttemptLimits {
     steps: 50,
     tokens: None,
@@ -33,6 +34,7 @@ const LIMITS: AttemptLimits = AttemptLimits {
     patience: None,
     // The teacher reads nothing but the last observation, so nothing has to be dropped.
     context: u64::MAX >> 8,
+    fixed_plan: true,
 };
 
 /// Reason why there are no lessons on a task.
@@ -62,13 +64,15 @@ struct Unit {
 /// All lessons on the tasks of a suite. `Display` counts them.
 pub struct Course {
     units: Vec<Unit>,
+    /// Styles, which decide what lesson an attempt is.
+    numbering: String,
     /// Tasks without lessons because of an error, each with the error.
     pub left_out: Vec<(String, LessonError)>,
 }
 
 impl Course {
-    /// Prepares the lessons, on all graphs of a task together, or on each graph by itself.
-    pub fn prepare(evaluator: &Evaluator, suite: &Suite, each_graph: bool) -> Self {
+    /// Prepares the lessons of some styles, each one once, on all graphs of a task together, or on each graph by itself.
+    pub fn prepare(evaluator: &Evaluator, suite: &Suite, each_graph: bool, styles: &BTreeSet<Style>) -> Self {
         let parts = parts(suite, each_graph);
         let (units, next) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -76,27 +80,43 @@ impl Course {
             for _ in 0..threads {
                 scope.spawn(|| {
                     while let Some((part, record)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let unit = unit(evaluator, suite, *part, record);
+                        let unit = unit(evaluator, suite, *part, record, styles);
                         units.lock().unwrap_or_else(PoisonError::into_inner).push((record.id.clone(), unit));
                     }
                 });
             }
         });
-        let mut course = Self { units: Vec::new(), left_out: Vec::new() };
+        let names: Vec<&str> = styles.iter().map(|style| style.name()).collect();
+        let numbering = format!("lessons in the styles {}", names.join(", "));
+        let mut course = Self { units: Vec::new(), numbering, left_out: Vec::new() };
         for (task, unit) in units.into_inner().unwrap_or_else(PoisonError::into_inner) {
             match unit {
                 Ok(unit) if unit.lessons.is_empty() => {}
                 Ok(unit) => course.units.push(unit),
-                // One graph that cannot be read is no reason to teach nothing.
+                // If one graph cannot be read, the others are still taught.
                 Err(why) => course.left_out.push((task, why)),
             }
         }
         // By name first: the number of an attempt must not depend on which thread finished first.
         course.units.sort_by(|a, b| (&a.task.id, a.part).cmp(&(&b.task.id, b.part)));
+        course.drop_duplicates();
         // Short units come first, so that a run that is ended early has the most to show; no task waits for the second
         // graph of another.
         course.units.sort_by_key(|unit| (unit.part, unit.time));
         course
+    }
+
+    /// Drops lessons that have the states of an earlier one, on graphs of the same structure.
+    fn drop_duplicates(&mut self) {
+        let mut seen = BTreeSet::new();
+        for unit in &mut self.units {
+            let graphs = unit.task.facts().graph_hashes;
+            unit.lessons.retain(|lesson| {
+                let states = lesson.drafts.iter().map(|draft| draft.passes.id());
+                seen.insert(ContentId::of_parts(graphs.iter().chain(states).map(|id| id.as_str().as_bytes())))
+            });
+        }
+        self.units.retain(|unit| !unit.lessons.is_empty());
     }
 
     /// Returns the number of lessons.
@@ -111,7 +131,7 @@ impl Course {
 
     /// Returns the number of tasks that have lessons.
     pub fn tasks(&self) -> usize {
-        self.units.iter().map(|unit| unit.task.id.as_str()).collect::<std::collections::BTreeSet<_>>().len()
+        self.units.iter().map(|unit| unit.task.id.as_str()).collect::<BTreeSet<_>>().len()
     }
 
     /// Gives all lessons, or those that are left of an interrupted run in the same directory.
@@ -132,7 +152,8 @@ impl Course {
         for unit in &self.units {
             let number = numbers.entry(&unit.task.id).or_default();
             for lesson in &unit.lessons {
-                assignments.push(PlannedAttempt { task: &unit.task, attempt: *number });
+                let styles = lesson.approach.kept_in();
+                assignments.push(PlannedAttempt { task: &unit.task, attempt: *number, styles });
                 taught.push(((unit.task.id.clone(), *number), lesson.clone()));
                 *number += 1;
             }
@@ -146,7 +167,7 @@ impl Course {
             cost_usd: None,
             templates: Templates::default(),
         };
-        let plan = RunPlan { suite, assignments: &assignments };
+        let plan = RunPlan { suite, assignments: &assignments, numbering: Some(&self.numbering) };
         run_assigned(evaluator, plan, &Teacher::new(taught), &options, directory, stop, progress)
     }
 }
@@ -154,15 +175,20 @@ impl Course {
 impl fmt::Display for Course {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lessons = || self.units.iter().flat_map(|unit| &unit.lessons);
-        let count = |approach| lessons().filter(|lesson| lesson.approach == approach).count();
+        let begins = |approach| lessons().filter(|lesson| lesson.approach == approach).count();
+        let meant = |style| lessons().filter(|lesson| lesson.approach.style() == style).count();
         write!(
             f,
-            "{} lessons ({} begin with an operation each, {} with two halves, {} with one of several passes, {} with everything)",
+            "{} lessons ({} begin with an operation each, {} with two halves, {} with one of several passes, {} with everything, \
+             {} with other loops or tiles, {} with a mistake, {} with a mistake that a rule is about)",
             self.len(),
-            count(Approach::Operations),
-            count(Approach::Halves),
-            count(Approach::FirstPass),
-            count(Approach::Whole)
+            begins(Approach::Operations),
+            begins(Approach::Halves),
+            begins(Approach::FirstPass),
+            begins(Approach::Whole),
+            meant(Style::Tuned),
+            meant(Style::Repaired),
+            meant(Style::Refused)
         )
     }
 }
@@ -184,10 +210,16 @@ fn parts(suite: &Suite, each_graph: bool) -> Vec<(usize, SuiteTask)> {
     parts
 }
 
-fn unit(evaluator: &Evaluator, suite: &Suite, part: usize, record: &SuiteTask) -> Result<Unit, LessonError> {
+fn unit(
+    evaluator: &Evaluator,
+    suite: &Suite,
+    part: usize,
+    record: &SuiteTask,
+    styles: &BTreeSet<Style>,
+) -> Result<Unit, LessonError> {
     let task = Task::read(suite, record)?;
     let propagator = evaluator.propagator();
     let typed: &[TypedGraph] = task.typed(propagator).map_err(|why| LessonError::Types(why.to_owned()))?;
-    let (lessons, time) = (lessons(typed, propagator.target())?, Task::rough_time(typed));
+    let (lessons, time) = (lessons(typed, propagator.target(), styles)?, Task::rough_time(typed));
     Ok(Unit { part, lessons, time, task })
 }

@@ -40,7 +40,7 @@ pub trait Devices: fmt::Debug + Send + Sync {
         candidate: &Candidate,
     ) -> Result<Result<Profile, Reason>, EvalError>;
 
-    /// Actions that can be in work at a time.
+    /// Actions that can be in progress at a time.
     fn actions(&self) -> usize;
 
     /// State as Prometheus text.

@@ -51,7 +51,7 @@ use crate::{
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 4096;
 
-/// Requests in work at a time, without a fleet.
+/// Requests in progress at a time, without a fleet.
 const MAX_REQUESTS: usize = 256;
 /// Requests in addition to the actions of a fleet: those that need no device, and those that are asked to come back.
 const MORE_REQUESTS: usize = 1024;
@@ -147,7 +147,7 @@ impl EnvServer {
         self.evaluator.devices()
     }
 
-    /// Returns how many requests may be in work at a time.
+    /// Returns how many requests may be in progress at a time.
     pub fn requests(&self) -> usize {
         self.devices().map_or(MAX_REQUESTS, |devices| devices.actions().saturating_add(MORE_REQUESTS))
     }
@@ -220,7 +220,7 @@ impl EnvServer {
         let reply =
             reply_of(action, &specs()).ok_or("the action is no chat message: give text or an object with `content`")?;
         let client = episode.client.clone();
-        // Before anything is done: an action that is refused can be repeated as it is.
+        // Checked before anything is done, so that a refused action can be repeated unchanged.
         let _admitted = match self.devices() {
             Some(devices) if self.needs_device(&episode, &reply.tool_calls) => {
                 Some(Admitted::new(devices, &client).map_err(Refusal::Busy)?)
@@ -233,7 +233,7 @@ impl EnvServer {
         Ok(reply)
     }
 
-    /// Returns whether an action can come to a device: by a tool, or by the measurement at the end of the episode.
+    /// Returns whether an action may use a device: through a tool, or for the measurement at the end of the episode.
     fn needs_device(&self, episode: &Episode, calls: &[ToolCall]) -> bool {
         let is_last = calls.is_empty() || episode.step + 1 >= self.options.steps;
         let measured_again = is_last && self.options.remeasure && episode.best.is_some();
@@ -263,7 +263,7 @@ impl EnvServer {
         let (task, evaluator) = (Arc::clone(&episode.task), episode.evaluator.clone());
         let context = ToolContext { evaluator: &evaluator, task: &task };
         let before = episode.best.as_ref().map_or(0.0, |(_, reward)| reward.value);
-        // The limit is that of attempts, so that a policy meets the same rules in training and in evaluation.
+        // The limit is the same as for attempts, so that a policy has the same rules in training and in evaluation.
         for call in calls.iter().take(MAX_CALLS) {
             let observation = episode.toolbox.call(context, call)?;
             if let Some(seen) = &observation.outcome.evaluation {
@@ -271,8 +271,11 @@ impl EnvServer {
                 outcome.evaluations.push(seen.clone());
             }
             outcome.messages.push(observed(&call.id, &call.name, &observation));
+            // A check of the rules alone is not reported: nothing ran, and a policy that checks first should not look worse.
+            if observation.outcome.judged().is_some() {
+                outcome.findings.extend(observation.outcome.findings);
+            }
             outcome.checks.extend(observation.outcome.check);
-            outcome.findings.extend(observation.outcome.findings);
         }
         episode.step += 1;
         episode.done = calls.is_empty() || episode.step >= self.options.steps;

@@ -47,8 +47,7 @@ pub struct VerdictSummary {
     pub key: ContentId,
 }
 
-/// A check of a pass directory without timing: it says whether results are right and nothing else, so it has no score and no
-/// reward.
+/// A check of a pass directory without timing: it only tests whether results are right, so it has no score and no reward.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskCheck {
     /// Content id of the pass directory.

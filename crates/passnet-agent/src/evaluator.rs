@@ -188,7 +188,7 @@ impl Evaluator {
         let correct_at = self.referee.settings().correct_at;
         let evaluation = TaskEvaluation::of(passes.id().clone(), &verdicts, correct_at, wall_ns);
         let score = format!("score {:.3} (1 is doing nothing)", evaluation.score);
-        Ok(Explained { text: explain(&verdicts, &score), outcome: evaluation, findings: rules(&findings) })
+        Ok(Explained { text: explain(&verdicts, &score), outcome: evaluation, findings: broken_rules(&findings) })
     }
 
     /// Checks a pass directory on the visible graphs without timing; `cpu_first` allows the CPU pre-check.
@@ -217,7 +217,7 @@ impl Evaluator {
         }
         let check = TaskCheck::of(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
         let text = explain(&verdicts, "nothing was timed, so this is no score");
-        Ok(Explained { outcome: check, text, findings: rules(&findings) })
+        Ok(Explained { outcome: check, text, findings: broken_rules(&findings) })
     }
 
     /// Profiles calls of a graph, unchanged or rewritten. The inner error is the reason why there is no profile.
@@ -253,6 +253,11 @@ impl Evaluator {
         findings.is_empty() || !self.referee.defences().lint
     }
 
+    /// Waits for the device of the referee.
+    pub(crate) fn device(&self) -> Permit<'_> {
+        self.semaphore.acquire()
+    }
+
     /// Waits for the device. Passes that the rules stop need no device and do not wait.
     fn permit(&self, findings: &[Finding]) -> Option<Permit<'_>> {
         self.may_run(findings).then(|| self.semaphore.acquire())
@@ -273,7 +278,7 @@ impl Evaluator {
 }
 
 /// Returns the ids of the broken rules.
-fn rules(findings: &[Finding]) -> Vec<String> {
+pub(crate) fn broken_rules(findings: &[Finding]) -> Vec<String> {
     let mut rules: Vec<String> = findings.iter().map(|finding| finding.rule.to_owned()).collect();
     rules.dedup();
     rules

@@ -14,7 +14,7 @@
 //!
 //! It never prints, never shows held-out graphs to a model, and never lets a model write outside its [`Workspace`].
 //!
-//! [`run`] makes attempts at all tasks of a suite. [`corpus`] reads their trajectories. A model edits files in a workspace:
+//! [`run()`] makes attempts at all tasks of a suite. [`corpus`] reads their trajectories. A model edits files in a workspace:
 //!
 //! ```
 //! use passnet_agent::Workspace;
@@ -51,7 +51,9 @@ mod replay;
 mod reward;
 mod run;
 mod run_text;
+mod scratch;
 mod semaphore;
+mod style;
 mod task;
 pub mod teach;
 mod tools;
@@ -77,6 +79,7 @@ pub use run::{
     AgentRunError, AgentRunOutcome, PlannedAttempt, RunOptions, RunPlan, Suspended, Update, run, run_assigned,
 };
 pub use run_text::{replay_report, task_table};
+pub use style::Style;
 pub use task::{Task, TaskError, TaskFacts};
 pub use tools::{Best, ToolContext, Toolbox, specs};
 pub use totals::Totals;

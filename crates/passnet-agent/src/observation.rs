@@ -1,8 +1,9 @@
 //! Results of tool calls, as journals and trajectories record them.
 
+use passnet_record::ContentId;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::{TaskCheck, TaskEvaluation};
+use crate::evaluation::{TaskCheck, TaskEvaluation, VerdictSummary};
 
 /// Outcome of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,14 @@ pub struct ToolOutcome {
     /// Ids of the integrity rules that the passes broke.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+}
+
+impl ToolOutcome {
+    /// Returns the passes that the call had judged, with the verdicts.
+    pub(crate) fn judged(&self) -> Option<(&ContentId, &[VerdictSummary])> {
+        let evaluated = self.evaluation.as_ref().map(|evaluation| (&evaluation.passes, evaluation.graphs.as_slice()));
+        evaluated.or(self.check.as_ref().map(|check| (&check.passes, check.graphs.as_slice())))
+    }
 }
 
 /// Answer of a tool: the text for the model, and the outcome.

@@ -53,7 +53,7 @@ fn gain(graph: &GraphOutcome, pick: fn(&Speedup) -> f64) -> f64 {
     if graph.failure.is_some() || graph.unstable || graph.eager.is_none() {
         return 0.0;
     }
-    // The bound is what the hardware allows. A higher ratio is a mistake of the measurement.
+    // The hardware does not allow more than the bound. A higher ratio is a measurement error.
     let capped = |speedup: Speedup| pick(&speedup).min(speedup.bound.map_or(f64::INFINITY, |bound| bound.max(1.0)));
     // Both comparisons have to show the gain: against the control alone, the cost of the path would be a gain
     // of the pass.

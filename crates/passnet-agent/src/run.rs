@@ -33,6 +33,7 @@ use crate::{
     journal::{JournalEvent, SCHEMA_VERSION},
     model::{LanguageModel, ModelError, TokenUsage},
     prompt::Templates,
+    style::Style,
     task::Task,
     trajectory::Trajectory,
 };
@@ -86,8 +87,10 @@ pub enum Update<'a> {
 /// Outcome of a run.
 #[derive(Debug)]
 pub struct AgentRunOutcome {
-    /// Finished attempts, by task and attempt.
+    /// Finished attempts that are kept, by task and attempt.
     pub trajectories: Vec<Trajectory>,
+    /// Number of finished attempts that are not kept, because they have none of the styles that they had to have.
+    pub dropped: usize,
     /// Interrupted attempts; the same call retries them.
     pub suspended: Vec<Suspended>,
     /// True if all attempts have ended.
@@ -106,6 +109,8 @@ pub struct RunPlan<'a> {
     pub suite: &'a Suite,
     /// Attempts in the order in which they start.
     pub assignments: &'a [PlannedAttempt<'a>],
+    /// Name of what the numbers of attempts mean, if they mean more than an order: a run is resumed under the same one only.
+    pub numbering: Option<&'a str>,
 }
 
 /// One attempt that a run makes.
@@ -115,6 +120,8 @@ pub struct PlannedAttempt<'a> {
     pub task: &'a Task,
     /// Number of the attempt; a run has no two assignments with the same task name and number.
     pub attempt: u32,
+    /// Styles that the trajectory has to have to be kept; empty keeps it in any case.
+    pub styles: &'a [Style],
 }
 
 /// State that the threads of a run share.
@@ -129,6 +136,7 @@ struct RunState<'a> {
     halted: Mutex<Option<String>>,
     spent: Mutex<TokenUsage>,
     ended: Mutex<Vec<Trajectory>>,
+    dropped: AtomicUsize,
     suspended: Mutex<Vec<Suspended>>,
     progress: &'a (dyn Fn(Update<'_>) + Sync),
 }
@@ -151,14 +159,14 @@ pub fn run(
     for record in &suite.record.tasks {
         match Task::read(suite, record) {
             Ok(task) => tasks.push(task),
-            // One unreadable task is no reason to lose the attempts at the others; it is reported at the end.
+            // If one task cannot be read, the attempts at the others continue. The error is reported at the end.
             Err(error) => unreadable.push((record.id.clone(), error.to_string())),
         }
     }
     // Attempts outermost: a run that ends early has tried each task about equally often.
-    let of_attempt = |attempt| tasks.iter().map(move |task| PlannedAttempt { task, attempt });
+    let of_attempt = |attempt| tasks.iter().map(move |task| PlannedAttempt { task, attempt, styles: &[] });
     let assignments: Vec<PlannedAttempt<'_>> = (0..options.attempts).flat_map(of_attempt).collect();
-    let plan = RunPlan { suite, assignments: &assignments };
+    let plan = RunPlan { suite, assignments: &assignments, numbering: None };
     let mut outcome = run_assigned(evaluator, plan, model, options, directory, stop, progress)?;
     for attempt in 0..options.attempts {
         for (task, why) in &unreadable {
@@ -186,8 +194,12 @@ pub fn run_assigned(
 ) -> Result<AgentRunOutcome, AgentRunError> {
     fs::create_dir_all(directory.join("attempts"))?;
     let _lock = lock(directory)?;
-    let RunPlan { suite, assignments } = plan;
-    check_settings(directory, &settings(evaluator, suite, model, options))?;
+    let RunPlan { suite, assignments, numbering } = plan;
+    let mut settings = settings(evaluator, suite, model, options);
+    if let Some(numbering) = numbering {
+        settings["numbering"] = numbering.into();
+    }
+    check_settings(directory, &settings)?;
     let runner = RunState {
         evaluator,
         plan,
@@ -200,6 +212,7 @@ pub fn run_assigned(
         // A budget is for the run, not for this start of it.
         spent: Mutex::new(spent_before(directory)?),
         ended: Mutex::default(),
+        dropped: AtomicUsize::new(0),
         suspended: Mutex::default(),
         progress,
     };
@@ -213,6 +226,7 @@ pub fn run_assigned(
             std::thread::sleep(WATCH);
         }
     });
+    let dropped = runner.dropped.into_inner();
     let mut trajectories = runner.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     let places = suite.record.tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place));
     let places: BTreeMap<&str, usize> = places.collect();
@@ -221,8 +235,9 @@ pub fn run_assigned(
     write_trajectories(&directory.join("trajectories.jsonl"), &trajectories)?;
     write_best(&directory.join("passes"), suite, &trajectories)?;
     Ok(AgentRunOutcome {
-        complete: trajectories.len() == total,
+        complete: trajectories.len() + dropped == total,
         trajectories,
+        dropped,
         suspended: runner.suspended.into_inner().unwrap_or_else(PoisonError::into_inner),
         halted: runner.halted.into_inner().unwrap_or_else(PoisonError::into_inner),
     })
@@ -249,14 +264,19 @@ impl RunState<'_> {
     fn run_attempts(&self) {
         while !self.halt.load(Ordering::Relaxed) {
             let Some(assignment) = self.plan.assignments.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
-            self.run_one(assignment.task, assignment.attempt);
+            self.run_one(*assignment);
         }
     }
 
-    fn run_one(&self, task: &Task, attempt: u32) {
+    fn run_one(&self, assignment: PlannedAttempt<'_>) {
+        let PlannedAttempt { task, attempt, styles } = assignment;
         match self.attempt(task, attempt) {
             Ok(Some(trajectory)) => {
                 (self.progress)(Update::Ended(&trajectory));
+                if !styles.is_empty() && !trajectory.style().is_some_and(|style| styles.contains(&style)) {
+                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
                 self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(trajectory);
             }
             Ok(None) => {}

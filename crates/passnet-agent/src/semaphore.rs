@@ -45,7 +45,7 @@ impl Semaphore {
         queue.waiting.pop_front();
         queue.free -= 1;
         drop(queue);
-        // All, because the condition variable cannot address the one waiter whose turn it is.
+        // Wakes all waiters, because a condition variable cannot wake only the one whose turn it is.
         self.changed.notify_all();
         Permit(self)
     }

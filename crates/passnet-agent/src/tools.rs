@@ -5,6 +5,7 @@ mod best_state;
 mod docs;
 mod editor;
 mod profile;
+mod scratch;
 mod specs;
 
 use std::time::Instant;
@@ -18,7 +19,7 @@ use self::arguments::Arguments;
 pub use self::specs::specs;
 use crate::{
     evaluation::TaskEvaluation,
-    evaluator::{EvaluationScope, Evaluator, Explained},
+    evaluator::{EvaluationScope, Evaluator, Explained, broken_rules},
     graph_facts,
     machine_facts::machine_facts,
     message::{ToolCall, shortened},
@@ -92,6 +93,10 @@ impl Toolbox {
                 Ok(graph) => self.profile(context, graph)?,
                 Err(why) => Observation::of(Err(why)),
             },
+            "scratch_run" => {
+                let passes = self.workspace.passes();
+                Observation::of(scratch::scratch(context.evaluator, &passes, arguments)?)
+            }
             other => {
                 let known: Vec<String> = specs().into_iter().map(|tool| tool.name).collect();
                 let other = shortened(other, 80);
@@ -104,7 +109,7 @@ impl Toolbox {
         Ok(observation)
     }
 
-    /// Repeats what a recorded call did to the files and to the best passes, without evaluating anything.
+    /// Repeats the changes of a recorded call to the files and to the best passes, without evaluating anything.
     pub fn replay(&mut self, call: &ToolCall, observed: &Observation) {
         match (call.name.as_str(), &observed.outcome.evaluation) {
             // An edit succeeds or fails as it did when it was recorded.
@@ -123,7 +128,7 @@ impl Toolbox {
         let ToolContext { evaluator, task } = context;
         let passes = self.workspace.passes();
         match request.depth {
-            Depth::Lint => Ok(Observation::of(Ok(lint(&passes)))),
+            Depth::Lint => Ok(lint(&passes)),
             // A check keeps no best state: passes that were not timed have no score to compare.
             Depth::Match | Depth::Cpu | Depth::Check => {
                 let Explained { outcome: check, text, findings } = evaluator.check(task, &passes, !request.skip_cpu)?;
@@ -208,14 +213,14 @@ fn read_docs(context: ToolContext<'_>, arguments: &Value) -> Result<String, Stri
 }
 
 /// Lists the lint findings, one per line.
-fn lint(passes: &PassDirectory) -> String {
+fn lint(passes: &PassDirectory) -> Observation {
     let findings = Evaluator::lint(passes);
-    if findings.is_empty() {
-        return "no rule is broken".to_owned();
-    }
     let line = |f: &Finding| {
         let (file, line, column) = (&f.file, f.start.line, f.start.column);
         format!("{file}:{line}:{column}: {} ({}): {}; {}", f.rule, f.name, f.message, f.help)
     };
-    findings.iter().map(line).collect::<Vec<_>>().join("\n")
+    let lines: Vec<String> = findings.iter().map(line).collect();
+    let content = if lines.is_empty() { "no rule is broken".to_owned() } else { lines.join("\n") };
+    let outcome = ToolOutcome { ok: true, findings: broken_rules(&findings), ..ToolOutcome::default() };
+    Observation { content, outcome }
 }

@@ -124,7 +124,7 @@ fn page(server: &EnvServer, path: &str) -> HttpAnswer {
     HttpAnswer { status: "200 OK", kind, retry_after: None, body }
 }
 
-/// An HTTP request, as far as it matters here.
+/// The parts of an HTTP request that decide the answer.
 #[derive(Debug, PartialEq, Eq)]
 enum HttpRequest {
     /// A body to answer.

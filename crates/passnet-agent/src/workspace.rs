@@ -63,7 +63,7 @@ pub enum EditError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workspace {
     files: BTreeMap<String, String>,
-    /// The same files as they are evaluated.
+    /// The same files, in the form in which they are evaluated.
     passes: PassDirectory,
 }
 

@@ -218,8 +218,8 @@ fn a_hostile_model_gets_observations_and_the_run_continues() {
 #[test]
 fn what_a_server_lies_about_is_bounded_and_nothing_recorded_is_lost() {
     let Some(evaluator) = evaluator(VerdictCache::default()) else { return };
-    // More tokens than there are numbers, twice; calls that share an id; an end that is none; a stall and half an answer
-    // in between, each of which is asked for again.
+    // Token counts that overflow, twice; calls that share an id; an end that is not one; in between, a stall and half an
+    // answer, each of which is requested again.
     let server = Server::start(|count, request| {
         let usage = json!({"prompt_tokens": u64::MAX, "completion_tokens": 1e300, "cost": -1.0});
         let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments}});
@@ -336,7 +336,7 @@ fn graphs_that_are_held_out_are_measured_but_never_shown() {
         let messages: Vec<&str> =
             request.body["messages"].as_array().unwrap().iter().filter_map(|m| m["content"].as_str()).collect();
         let mentions = messages.iter().filter(|text| text.contains("secret")).count();
-        // Only what the model itself asked for is repeated to it, in the refusal.
+        // The refusal repeats to the model only its own request.
         assert!(
             messages.iter().all(|text| !text.contains("secret") || text.contains("there is no graph `secret`")),
             "{mentions}"

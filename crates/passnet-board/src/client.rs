@@ -12,18 +12,18 @@ use serde::Deserialize;
 use ureq::Agent;
 
 use crate::{
-    error::{BoardError, Refusal},
+    error::{BoardError, SubmissionRefusal},
     limits::{Limits, MAX_BUNDLE},
-    signature::{SignatureError, Statement},
+    signature::{ResultStatement, SignatureError},
     state::SubmissionState,
-    store::{deposit, passes, read},
+    store::{PUBLIC_KEY, deposit, passes, read},
 };
 
 /// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Pause between two questions about a submission.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Largest number of bytes of an answer.
+/// Largest number of bytes of an answer. The address may be that of any server, whose answer may have no end.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// An error of submitting a bundle.
@@ -36,6 +36,14 @@ pub enum SubmitError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The run itself was given, and not a bundle of it.
+    #[error("{path} is a directory; `passnet bundle {path} --out run.pnb` makes a bundle of a run")]
+    Directory { path: PathBuf },
+    /// The folder is not that of a board. A board that is a server needs its whole address.
+    #[error(
+        "{path} is not the folder of a board: it has no `key.pub`; give the address of a server with https://, or make a board with `passnet board`"
+    )]
+    NoBoard { path: PathBuf },
     /// The bundle is refused before it is sent.
     #[error(transparent)]
     Board(#[from] BoardError),
@@ -58,7 +66,7 @@ pub enum SubmitError {
     },
     /// The answer is not one of a board.
     #[error("{url} does not answer like a board: {message}; check the address")]
-    Answer {
+    BoardReply {
         /// Address of the board.
         url: String,
         message: String,
@@ -87,7 +95,7 @@ impl Destination {
 
 /// Answer of a board: an id, or the reason of a refusal.
 #[derive(Deserialize)]
-struct Answer {
+struct BoardReply {
     id: Option<ContentId>,
     error: Option<String>,
 }
@@ -97,13 +105,20 @@ struct Answer {
 /// # Errors
 /// If the bundle is damaged or not one that a board can evaluate, or the board cannot be reached or refuses it.
 pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<ContentId, SubmitError> {
+    if bundle.is_dir() {
+        return Err(SubmitError::Directory { path: bundle.to_owned() });
+    }
     let failed = |source| SubmitError::Read { path: bundle.to_owned(), source };
     // The size comes first: the path may name any file, and its content is read into memory below.
     if std::fs::metadata(bundle).map_err(failed)?.len() > MAX_BUNDLE as u64 {
-        return Err(refused(Refusal::TooLarge { most: MAX_BUNDLE }));
+        return Err(refused(SubmissionRefusal::TooLarge { most: MAX_BUNDLE }));
     }
     let bytes = fs::read(bundle).map_err(failed)?;
     let url = match to {
+        // A mistyped address must not become a new folder with a bundle that no board will ever see.
+        Destination::Folder(folder) if !folder.join(PUBLIC_KEY).is_file() => {
+            return Err(SubmitError::NoBoard { path: folder.clone() });
+        }
         Destination::Folder(folder) => return Ok(deposit(folder, &bytes, &Limits::default())?),
         Destination::Url(url) => url,
     };
@@ -114,12 +129,14 @@ pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<Co
         request = request.header("authorization", format!("Bearer {token}"));
     }
     let (code, text) = text_of(url, request.send(bytes.as_slice()))?;
-    let answer: Option<Answer> = serde_json::from_str(&text).ok();
+    let answer: Option<BoardReply> = serde_json::from_str(&text).ok();
     match (code, answer) {
-        (202, Some(Answer { id: Some(id), .. })) => Ok(id),
-        (_, Some(Answer { error: Some(message), .. })) => Err(SubmitError::Refused { url: url.clone(), code, message }),
+        (202, Some(BoardReply { id: Some(id), .. })) => Ok(id),
+        (_, Some(BoardReply { error: Some(message), .. })) => {
+            Err(SubmitError::Refused { url: url.clone(), code, message })
+        }
         (400.., _) => Err(SubmitError::Refused { url: url.clone(), code, message: text.trim().to_owned() }),
-        _ => Err(SubmitError::Answer { url: url.clone(), message: format!("status {code}") }),
+        _ => Err(SubmitError::BoardReply { url: url.clone(), message: format!("status {code}") }),
     }
 }
 
@@ -135,7 +152,7 @@ pub fn wait(
     token: Option<&str>,
     key: Option<&str>,
     deadline: Instant,
-) -> Result<Result<Statement, String>, SubmitError> {
+) -> Result<Result<ResultStatement, String>, SubmitError> {
     let agent = agent();
     loop {
         let mut request = agent.get(format!("{url}/submission/{id}.json"));
@@ -143,7 +160,7 @@ pub fn wait(
             request = request.header("authorization", format!("Bearer {token}"));
         }
         let (code, text) = text_of(url, request.call())?;
-        let problem = |message: String| SubmitError::Answer { url: url.to_owned(), message };
+        let problem = |message: String| SubmitError::BoardReply { url: url.to_owned(), message };
         if code != 200 {
             return Err(problem(format!("status {code}: {}", text.trim())));
         }
@@ -158,7 +175,7 @@ pub fn wait(
     }
 }
 
-fn refused(refusal: Refusal) -> SubmitError {
+fn refused(refusal: SubmissionRefusal) -> SubmitError {
     SubmitError::Board(refusal.into())
 }
 

@@ -7,7 +7,7 @@ use passnet_run::{StoreError, bundle::BundleError};
 
 /// Reason why a board does not take a bundle.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum SubmissionRefusal {
     /// The file is larger than boards take.
     #[error("the bundle has more than {most} bytes, the limit of this board; submit fewer tasks")]
     TooLarge {
@@ -55,12 +55,11 @@ pub enum Refusal {
     NoCommonTask { suite: String },
 }
 
-/// An error of a board.
 #[derive(Debug, thiserror::Error)]
 pub enum BoardError {
     /// A bundle is not taken.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] SubmissionRefusal),
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A file of the board is not what the board wrote.

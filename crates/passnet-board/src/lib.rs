@@ -34,9 +34,9 @@ mod watch;
 
 pub use self::{
     client::{Destination, SubmitError, submit, wait},
-    error::{BoardError, Refusal},
+    error::{BoardError, SubmissionRefusal},
     limits::{Limits, MAX_BUNDLE},
-    signature::{SignatureError, SignedResult, Statement},
+    signature::{ResultStatement, SignatureError, SignedResult},
     state::SubmissionState,
     store::Board,
 };

@@ -10,7 +10,7 @@ use std::{
 
 use fs_err as fs;
 
-use crate::error::{BoardError, Refusal};
+use crate::error::{BoardError, SubmissionRefusal};
 
 /// Largest bundle that any board accepts, in bytes.
 pub const MAX_BUNDLE: usize = 64 << 20;
@@ -73,7 +73,7 @@ impl Uploads {
     /// Counts an upload of a submitter at a time, in seconds since 1970.
     ///
     /// # Errors
-    /// [`Refusal::TooMany`] if the submitter has none left, or an error if the count cannot be stored.
+    /// [`SubmissionRefusal::TooMany`] if the submitter has none left, or an error if the count cannot be stored.
     pub(crate) fn count(&self, submitter: &str, now: u64, limits: &Limits) -> Result<(), BoardError> {
         let window = limits.window.as_secs();
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,12 @@ impl Uploads {
         if own.len() >= limits.uploads {
             // The upload that leaves the window next. A board that takes none at all has none.
             let left = own.front().map_or(window, |first| first.saturating_add(window).saturating_sub(now));
-            return Err(Refusal::TooMany { most: limits.uploads, window_s: window, retry_after_s: left.max(1) }.into());
+            return Err(SubmissionRefusal::TooMany {
+                most: limits.uploads,
+                window_s: window,
+                retry_after_s: left.max(1),
+            }
+            .into());
         }
         own.push_back(now);
         Ok(self.store(&times)?)
@@ -123,7 +128,7 @@ mod tests {
         let uploads = Uploads::open(folder.path()).unwrap();
         let count = |uploads: &Uploads, submitter: &str, now| match uploads.count(submitter, now, &limits) {
             Ok(()) => None,
-            Err(BoardError::Refused(Refusal::TooMany { retry_after_s, .. })) => Some(retry_after_s),
+            Err(BoardError::Refused(SubmissionRefusal::TooMany { retry_after_s, .. })) => Some(retry_after_s),
             Err(error) => panic!("{error}"),
         };
         assert_eq!(count(&uploads, "192.0.2.1", 1000), None);
@@ -144,6 +149,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let limits = Limits { uploads: 0, ..Limits::default() };
         let refused = Uploads::open(folder.path()).unwrap().count("a", 7, &limits);
-        assert!(matches!(refused, Err(BoardError::Refused(Refusal::TooMany { retry_after_s: 86_400, .. }))));
+        assert!(matches!(refused, Err(BoardError::Refused(SubmissionRefusal::TooMany { retry_after_s: 86_400, .. }))));
     }
 }

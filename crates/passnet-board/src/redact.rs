@@ -51,6 +51,7 @@ fn without_graph(verdict: &Verdict) -> Verdict {
         evidence: Evidence {
             matches: evidence.matches.clone(),
             timed_calls_checked: evidence.timed_calls_checked,
+            timed_calls_sampled: evidence.timed_calls_sampled,
             usage: evidence.usage,
             sandbox: evidence.sandbox.clone(),
             ..Evidence::default()

@@ -13,9 +13,9 @@ use passnet_run::{
 };
 
 use crate::{
-    error::{BoardError, Refusal},
+    error::{BoardError, SubmissionRefusal},
     redact::redact,
-    signature::{SCHEMA_VERSION, SignedResult, Statement},
+    signature::{ResultStatement, SCHEMA_VERSION, SignedResult},
     state::SubmissionState,
     store::{Board, log_id, passes, read},
 };
@@ -115,11 +115,11 @@ impl Board {
 }
 
 /// Returns the passes of a bundle for the tasks of the suite. A hidden task without passes is evaluated as not handed in.
-fn submission(bundle: &Bundle, suite: &Suite) -> Result<Submission, Refusal> {
+fn submission(bundle: &Bundle, suite: &Suite) -> Result<Submission, SubmissionRefusal> {
     let mut passes = passes(bundle)?;
     passes.retain(|task, _| suite.record.tasks.iter().any(|known| known.id == *task));
     if passes.is_empty() {
-        return Err(Refusal::NoCommonTask { suite: suite.record.name.clone() });
+        return Err(SubmissionRefusal::NoCommonTask { suite: suite.record.name.clone() });
     }
     let candidates = passes.into_iter().map(|(task, passes)| (task, Candidate::Passes(passes))).collect();
     let header = &bundle.log.header;
@@ -131,13 +131,13 @@ fn run_name(author: &AuthorSpec, name: &str, id: &ContentId) -> String {
     plain_name(&format!("{}-{}", name.chars().take(60).collect::<String>(), id.short()))
 }
 
-fn statement(bundle: &Bundle, run: &Path, name: &str) -> Result<Statement, BoardError> {
+fn statement(bundle: &Bundle, run: &Path, name: &str) -> Result<ResultStatement, BoardError> {
     let view = load_run(run).map_err(|error| BoardError::Score(error.to_string()))?;
     let scored = score_run(view.header, view.verdicts).map_err(|error| BoardError::Score(error.to_string()))?;
     let (header, score) = (scored.header, scored.score);
     let machine = &header.fingerprint;
     let interval = score.sound.as_ref().and_then(|sound| sound.interval);
-    Ok(Statement {
+    Ok(ResultStatement {
         schema_version: SCHEMA_VERSION,
         bundle: bundle.id.clone(),
         run: name.to_owned(),

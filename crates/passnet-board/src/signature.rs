@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::BoardError;
 
-/// Version of [`Statement`].
+/// Version of [`ResultStatement`].
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// Result of a submission on the hidden graphs of a board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Statement {
+pub struct ResultStatement {
     /// Version of this record, 1.
     pub schema_version: u32,
     /// Id of the submitted bundle.
@@ -50,7 +50,7 @@ pub struct Statement {
 /// A statement as text, and its Ed25519 signature (RFC 8032) in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedResult {
-    /// JSON of a [`Statement`], byte for byte as it was signed.
+    /// JSON of a [`ResultStatement`], byte for byte as it was signed.
     pub statement: String,
     /// Signature of these bytes, 64 bytes.
     pub signature: String,
@@ -85,7 +85,7 @@ impl SignedResult {
     ///
     /// # Errors
     /// If the statement cannot be written as JSON.
-    pub(crate) fn sign(statement: &Statement, key: &SigningKey) -> Result<Self, serde_json::Error> {
+    pub(crate) fn sign(statement: &ResultStatement, key: &SigningKey) -> Result<Self, serde_json::Error> {
         let text = serde_json::to_string(statement)?;
         Ok(Self {
             signature: hex(&key.sign(text.as_bytes()).to_bytes()),
@@ -99,7 +99,7 @@ impl SignedResult {
     ///
     /// # Errors
     /// For the first thing that is wrong.
-    pub fn verify(&self, expected: Option<&str>) -> Result<Statement, SignatureError> {
+    pub fn verify(&self, expected: Option<&str>) -> Result<ResultStatement, SignatureError> {
         if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(&self.key)) {
             return Err(SignatureError::OtherKey { found: self.key.clone(), expected: expected.to_owned() });
         }
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn signed() -> SignedResult {
-        let statement = Statement {
+        let statement = ResultStatement {
             schema_version: SCHEMA_VERSION,
             bundle: ContentId::of(b"bundle"),
             run: "run".to_owned(),

@@ -25,13 +25,13 @@ use passnet_run::{
 };
 
 use crate::{
-    error::{BoardError, Refusal},
+    error::{BoardError, SubmissionRefusal},
     limits::{Limits, Uploads},
     signature::{hex, key_of},
     state::SubmissionState,
 };
 
-/// Largest size of an unpacked bundle, in bytes.
+/// Largest size of an unpacked bundle, in bytes. A submission below [`limits::MAX_BUNDLE`](crate::limits::MAX_BUNDLE) can unpack to any size.
 const MAX_UNPACKED: u64 = 256 << 20;
 /// Largest number of characters in an author's name. A path or the name of a model fits.
 const MAX_AUTHOR: usize = 1000;
@@ -46,6 +46,9 @@ pub struct Board {
     uploads: Uploads,
 }
 
+/// File with the public key, in hexadecimal; every board has one.
+pub(crate) const PUBLIC_KEY: &str = "key.pub";
+
 impl Board {
     /// Opens a board, or makes one, and checks that each run it shows is the one that it signed.
     ///
@@ -57,7 +60,7 @@ impl Board {
         }
         let (key, uploads) = (key_of(&folder.join("key"))?, Uploads::open(folder)?);
         let board = Self { folder: folder.to_owned(), key, limits: Limits::default(), uploads };
-        fs::write(folder.join("key.pub"), board.public_key())?;
+        fs::write(folder.join(PUBLIC_KEY), board.public_key())?;
         board.check_shown()?;
         Ok(board)
     }
@@ -76,7 +79,7 @@ impl Board {
     /// Counts an upload of a submitter now, before its bundle is read: verifying it is work as well.
     ///
     /// # Errors
-    /// [`Refusal::TooMany`] if the submitter has no uploads left, or an error if the count cannot be stored.
+    /// [`SubmissionRefusal::TooMany`] if the submitter has no uploads left, or an error if the count cannot be stored.
     pub fn count_upload(&self, submitter: &str) -> Result<(), BoardError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.uploads.count(submitter, now, &self.limits)
@@ -174,7 +177,7 @@ fn inbox_file(folder: &Path, id: &ContentId) -> PathBuf {
 /// Checks a bundle and puts it into the inbox of a folder. Needs no key, so that the folder may be a checkout of a repository.
 pub(crate) fn deposit(folder: &Path, bytes: &[u8], limits: &Limits) -> Result<ContentId, BoardError> {
     if bytes.len() > limits.bundle_bytes {
-        return Err(Refusal::TooLarge { most: limits.bundle_bytes }.into());
+        return Err(SubmissionRefusal::TooLarge { most: limits.bundle_bytes }.into());
     }
     let inbox = folder.join("inbox");
     fs::create_dir_all(&inbox)?;
@@ -191,17 +194,17 @@ pub(crate) fn deposit(folder: &Path, bytes: &[u8], limits: &Limits) -> Result<Co
     // One of the files is the temporary file from above.
     let waiting = fs::read_dir(&inbox)?.count().saturating_sub(1);
     if waiting >= limits.queue {
-        return Err(Refusal::Full(waiting).into());
+        return Err(SubmissionRefusal::Full(waiting).into());
     }
     file.persist(place).map_err(|error| error.error)?;
     Ok(bundle.id)
 }
 
 /// Reads and verifies a bundle.
-pub(crate) fn read(path: &Path) -> Result<Bundle, Refusal> {
+pub(crate) fn read(path: &Path) -> Result<Bundle, SubmissionRefusal> {
     let bundle = bundle::read_at_most(path, MAX_UNPACKED)?;
     if !bundle.log.finished {
-        return Err(Refusal::Unfinished);
+        return Err(SubmissionRefusal::Unfinished);
     }
     bundle.log.header.metadata.check()?;
     check_author(&bundle.log.header.author)?;
@@ -209,19 +212,19 @@ pub(crate) fn read(path: &Path) -> Result<Bundle, Refusal> {
 }
 
 /// Checks that pages and signed results can show the name of an author, which the submitter chose.
-fn check_author(author: &AuthorSpec) -> Result<(), Refusal> {
+fn check_author(author: &AuthorSpec) -> Result<(), SubmissionRefusal> {
     let text = author.to_string();
     let shown = text.chars().nth(MAX_AUTHOR).is_none() && !text.chars().any(char::is_control);
-    if shown { Ok(()) } else { Err(Refusal::Author { most: MAX_AUTHOR }) }
+    if shown { Ok(()) } else { Err(SubmissionRefusal::Author { most: MAX_AUTHOR }) }
 }
 
 /// Returns the last pass directory of each task of a bundle.
-pub(crate) fn passes(bundle: &Bundle) -> Result<BTreeMap<String, PassDirectory>, Refusal> {
+pub(crate) fn passes(bundle: &Bundle) -> Result<BTreeMap<String, PassDirectory>, SubmissionRefusal> {
     let RunLog { events, .. } = &bundle.log;
     let mut found = BTreeMap::new();
     for event in events {
         let RunEvent::Passes { task, files, .. } = event else { continue };
-        let refusal = |message: String| Refusal::Passes { task: task.clone(), message };
+        let refusal = |message: String| SubmissionRefusal::Passes { task: task.clone(), message };
         let mut contents = Vec::new();
         for file in files {
             let bytes = bundle.blobs.get(&file.blob).ok_or_else(|| refusal(format!("`{}` is missing", file.path)))?;
@@ -232,7 +235,7 @@ pub(crate) fn passes(bundle: &Bundle) -> Result<BTreeMap<String, PassDirectory>,
         found.insert(task.clone(), directory);
     }
     found.retain(|_, directory| !directory.files().is_empty());
-    if found.is_empty() { Err(Refusal::NoPasses) } else { Ok(found) }
+    if found.is_empty() { Err(SubmissionRefusal::NoPasses) } else { Ok(found) }
 }
 
 /// Writes a file so that it is either complete or absent.
@@ -257,12 +260,12 @@ mod tests {
             Err(BoardError::Refused(refusal)) => refusal,
             other => panic!("{other:?}"),
         };
-        assert!(matches!(refused(b""), Refusal::Damaged(_)));
-        assert!(matches!(refused(b"rubbish"), Refusal::Damaged(_)));
-        assert!(matches!(refused(&vec![0; crate::MAX_BUNDLE + 1]), Refusal::TooLarge { .. }));
+        assert!(matches!(refused(b""), SubmissionRefusal::Damaged(_)));
+        assert!(matches!(refused(b"rubbish"), SubmissionRefusal::Damaged(_)));
+        assert!(matches!(refused(&vec![0; crate::MAX_BUNDLE + 1]), SubmissionRefusal::TooLarge { .. }));
         assert_eq!(fs::read_dir(folder.path().join("inbox")).unwrap().count(), 0);
         let board = board.with_limits(Limits { bundle_bytes: 10, ..Limits::default() });
-        assert!(matches!(board.accept(&[0; 11]), Err(BoardError::Refused(Refusal::TooLarge { most: 10 }))));
+        assert!(matches!(board.accept(&[0; 11]), Err(BoardError::Refused(SubmissionRefusal::TooLarge { most: 10 }))));
         assert_eq!(board.state(&ContentId::of(b"x")).unwrap(), None);
     }
 

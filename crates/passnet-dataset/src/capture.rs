@@ -23,7 +23,6 @@ pub use self::{
     summary::Summary,
 };
 
-/// Progress of a capture.
 #[derive(Clone, Copy, Debug)]
 pub enum CaptureProgress<'a> {
     /// Number of models to capture.
@@ -58,7 +57,7 @@ pub fn follow(
             }
             CaptureLine::Model(model) => {
                 // Checked here and not by the process that wrote it, which shares the reader's assumptions.
-                let model = checked(*model, out);
+                let model = check_samples(*model, out);
                 progress(CaptureProgress::Done(&model));
                 // A name that stands for no model is asked for again each time.
                 if model.status != "unknown_model" {
@@ -72,7 +71,7 @@ pub fn follow(
 }
 
 /// Returns the model, failed if one of its samples cannot be read, or reads otherwise once it is printed.
-fn checked(model: CapturedModel, out: &Path) -> CapturedModel {
+fn check_samples(model: CapturedModel, out: &Path) -> CapturedModel {
     let fault = model.folders.iter().find_map(|folder| check_sample(&out.join(folder)).err());
     match fault {
         Some(reason) => CapturedModel { status: "read_failed".to_owned(), reason, ..model },

@@ -1,11 +1,11 @@
 //! Matches of passes in a whole dataset.
 //!
-//! [`Corpus::open`] reads the graphs of a dataset or of sample folders, [`Corpus::canonical`] brings their calls into the form
-//! of patterns, [`find`] looks for every pattern in every graph, and [`check`] has some of the matches judged: where types are
-//! such that the pass refuses them, and where its results are wrong. A [`CoverageReport`] says all of it.
+//! [`Corpus::open`] reads the graphs of a dataset or of sample folders. [`Corpus::canonical`] brings their calls into the form
+//! of patterns. [`find`] searches every pattern in every graph. [`check()`] has a judge evaluate some of the matches, to find types
+//! that the pass refuses and matches where its results are wrong. A [`CoverageReport`] has all results.
 //!
-//! Calls that are alike but for the values they refer to have one canonical form: PyTorch is asked once for each distinct
-//! call, not once for each node, and nothing of a pass runs but in the workers of the judge.
+//! Calls that differ only in the values they refer to have one canonical form, so PyTorch is asked once for each distinct call, and
+//! not once for each node. Code of a pass runs only in the workers of the judge.
 
 mod calls;
 mod check;

@@ -24,11 +24,11 @@ pub struct Curated {
 /// Groups the subgraphs by op sequence into tasks and writes the table of tasks: `eval` tasks chosen by rarity and
 /// coverage ([`select_subset`]), all others for training.
 ///
-/// No op sequence is in both splits, since a task is an op sequence. Nor is a structural hash: a graph whose structure
-/// an evaluation graph has (its statements in another order) is in no training task.
+/// No op sequence is in both splits, because a task is an op sequence. No structural hash is in both splits either: training
+/// tasks leave out graphs with the structure of an evaluation graph, whose statements can be in another order.
 ///
 /// A task is named by the first 16 digits of the hash of its op sequence. The result does not depend on the order of the
-/// table but where subgraphs have no op sequence hash; those are left out as failures.
+/// table. Subgraphs without a hash of their op sequence are left out as failures.
 ///
 /// # Errors
 /// If a table cannot be listed or written.

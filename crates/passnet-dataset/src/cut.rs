@@ -1,4 +1,4 @@
-//! One range of a full graph as a sample of its own, as it is or as a variant.
+//! One range of a full graph as a separate sample, as it is or as a variant.
 
 use passnet_graph::{Graph, Slice, SliceOrder, ValueId, hash, wire};
 use passnet_graphnet::{
@@ -132,8 +132,8 @@ impl Varied<'_> {
     /// Returns a range without its text, which is most of the work.
     ///
     /// # Errors
-    /// If the range is no range of the graph, if no call in it has a result that anyone sees, or if a value that crosses its
-    /// boundary is no tensor or not known.
+    /// If the range is not a range of the graph, if no call in it has a result that anyone sees, or if a value that crosses its
+    /// boundary is not a tensor or not known.
     pub(crate) fn piece(&self, range: OpRange) -> Result<Piece, String> {
         let slice = self.graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
         // A graph whose work does not show was once judged correct at 450 times the speed, for a compiler that removes

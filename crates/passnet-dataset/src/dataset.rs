@@ -13,7 +13,7 @@ use std::{
 use fs_err as fs;
 
 use self::files::{PART, WAITING, part_path};
-pub(crate) use self::{files::part_number, replacement::Replacement};
+pub(crate) use self::{files::part_number, replacement::FileReplacement};
 use crate::store::{Row, TableError, TableReader, TableWriter, View};
 
 /// A table of a dataset.
@@ -29,7 +29,7 @@ pub enum Table {
     Annotations,
     /// Kernel counts of prefixes of subgraphs; rows are [`crate::store::KernelsRow`].
     Kernels,
-    /// Results of running graphs; rows are [`crate::suite::Proof`].
+    /// Results of running graphs; rows are [`crate::suite::ProofResult`].
     Proofs,
 }
 
@@ -155,10 +155,10 @@ impl Dataset {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub(crate) fn replacement(&self, table: Table) -> Result<Replacement, TableError> {
+    pub(crate) fn replacement(&self, table: Table) -> Result<FileReplacement, TableError> {
         let folder = self.root.join(table.name());
         leftovers::clear(&folder)?;
-        Ok(Replacement::new(folder, self.parts(table)?))
+        Ok(FileReplacement::new(folder, self.parts(table)?))
     }
 
     /// Returns the files of a table whose bytes are not those that were written, by the checksums that are next to
@@ -166,8 +166,8 @@ impl Dataset {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn altered(&self, table: Table) -> Result<Vec<PathBuf>, TableError> {
-        checksums::altered(&self.root.join(table.name()), &self.parts(table)?)
+    pub fn find_altered(&self, table: Table) -> Result<Vec<PathBuf>, TableError> {
+        checksums::find_altered(&self.root.join(table.name()), &self.parts(table)?)
     }
 }
 
@@ -187,7 +187,7 @@ pub struct PartWriter<R: Row> {
     next: u32,
     current: Option<(TableWriter<R>, usize)>,
     /// Files that the new ones replace; `None` if rows are added.
-    replaces: Option<Replacement>,
+    replaces: Option<FileReplacement>,
     publish: bool,
 }
 

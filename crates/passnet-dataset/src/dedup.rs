@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     Dataset, Failure, Table,
-    dataset::{Replacement, part_number, rows_of},
+    dataset::{FileReplacement, part_number, rows_of},
     hashes::{Rung, half},
     store::{Hashes, Lineage, SampleRow, SubgraphOrigin, TableError, TableWriter},
 };
@@ -31,8 +31,8 @@ pub struct Deduplicated {
 /// Writes the first sample of each class of equal ones to the same table of `out`. It gets the paths of the others in
 /// `duplicates` and all their origins. Samples without the hash of the rung are kept. All rungs are counted.
 ///
-/// The table is read twice, the first time without files, so that memory holds paths, origins and hashes only. Files are
-/// read and written side by side: each new one holds what is kept of an old one.
+/// The table is read twice, the first time without the files of samples, so that memory holds paths, origins and hashes only. Parts
+/// are read and written in parallel: each new part holds the rows of an old one that are kept.
 ///
 /// # Errors
 /// If a table cannot be listed or written. Damaged rows are failures in the result.
@@ -183,14 +183,14 @@ impl Deduplicated {
 
 /// Writes a new file with what is kept of old ones.
 struct KeptWriter<'a> {
-    replacement: &'a Replacement,
+    replacement: &'a FileReplacement,
     number: u32,
     writer: Option<TableWriter<SampleRow>>,
     kept: Kept,
 }
 
 impl<'a> KeptWriter<'a> {
-    fn new(replacement: &'a Replacement, number: u32) -> Self {
+    fn new(replacement: &'a FileReplacement, number: u32) -> Self {
         Self { replacement, number, writer: None, kept: Kept::default() }
     }
 

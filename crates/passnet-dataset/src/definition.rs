@@ -18,12 +18,11 @@ use crate::folders::{FolderError, find_samples};
 /// File of a definition.
 pub const DEFINITION: &str = "capture.json";
 
-/// An error of a definition.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is no definition.
+    /// The file is not a definition.
     #[error("{path}: {source}")]
     Json { path: PathBuf, source: serde_json::Error },
     /// The definition is of a later version.
@@ -79,7 +78,7 @@ impl Definition {
             return Err(DefinitionError::Version { path: file, found: fields.schema_version });
         }
         let list = path.join(&fields.models);
-        // The list of models counts as well: it is a file of its own.
+        // The list of models counts as well: it is a separate file.
         let id = ContentId::of_parts([text.as_slice(), fs::read(&list)?.as_slice()]);
         let parent = cache.ok_or(DefinitionError::NoCache)?.join("suites").join(id.short());
         Ok(Some(Self { folder: parent.join(&fields.name), list, fields }))

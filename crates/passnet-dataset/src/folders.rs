@@ -156,7 +156,7 @@ fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError
     Ok(found)
 }
 
-/// Returns all files below `folder` but those below the `skipped` folders, in byte order of their names.
+/// Returns all files below `folder` except those below the `skipped` folders, in byte order of their names.
 fn read_files(folder: &Path, skipped: &BTreeSet<String>) -> Result<Vec<NamedFile>, FolderError> {
     let mut files = Vec::new();
     let mut folders = vec![String::new()];

@@ -15,7 +15,7 @@ pub enum Rung {
     Typed,
     /// Equal structure: the same calls with the same constants along the same data flow.
     Structure,
-    /// Equal structure but for the values of integer constants: the same program at another length or width.
+    /// Equal structure except for the values of integer constants: the same program at another length or width.
     Masked,
     /// Equal op names in program order.
     Ops,

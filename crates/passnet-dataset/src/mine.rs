@@ -57,7 +57,7 @@ pub struct Mined {
     pub ranges: usize,
     /// Distinct subgraphs written.
     pub subgraphs: usize,
-    /// Ranges without a subgraph, since a value that crosses their boundary is no tensor.
+    /// Ranges without a subgraph, since a value that crosses their boundary is not a tensor.
     pub open: usize,
     /// Graphs that could not be read or cut.
     pub failures: Vec<Failure>,
@@ -343,7 +343,7 @@ fn cut(
     let mut fresh = FxHashSet::default();
     let mut found = Vec::with_capacity(ranges.len());
     for &range in ranges {
-        // Not a failure: a boundary value that is no tensor is common, and such ranges are counted as open.
+        // Not a failure: a boundary value that is not a tensor is common, and such ranges are counted as open.
         let Ok(piece) = graph.piece(range) else { continue };
         let Some(key) = half(piece.id().as_str()) else { continue };
         if known.contains_key(&key) || fresh.contains(&key) {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use passnet_record::{ContentId, SCHEMA_VERSION, Split, SuiteTask, UnknownName};
+use passnet_record::{ContentId, SCHEMA_VERSION, Split, SuiteTask, UnknownChoice};
 use passnet_run::{Selection, Suite, SuiteError, cache_directory};
 
 use crate::{
@@ -77,7 +77,7 @@ pub fn open_suite(path: &Path, selection: &Selection) -> Result<Suite, OpenError
     }
 }
 
-/// Returns the folder of an unpacked dataset; `None` if the path is no dataset with tasks.
+/// Returns the folder of an unpacked dataset; `None` if the path is not a dataset with tasks.
 fn suite_folder(path: &Path, cache: Option<&Path>) -> Result<Option<PathBuf>, OpenError> {
     let dataset = Dataset::at(path);
     if !path.is_dir() || path.join("suite.json").exists() || dataset.parts(Table::Tasks)?.is_empty() {
@@ -138,7 +138,7 @@ fn put_in_place(staging: &Path, folder: &Path) -> io::Result<()> {
 fn record(dataset: &Dataset, name: &str, version: &str) -> Result<passnet_record::SuiteManifest, TableError> {
     let tasks: Vec<TaskRow> = dataset.read::<TaskRow>(Table::Tasks)?.collect::<Result<_, TableError>>()?;
     let split = tasks.first().and_then(|task| task.split.as_deref()).map_or(Ok(Split::Eval), str::parse);
-    let split = split.map_err(|error: UnknownName| TableError::Schema {
+    let split = split.map_err(|error: UnknownChoice| TableError::Schema {
         path: dataset.root().to_owned(),
         message: error.to_string(),
     })?;

@@ -169,8 +169,8 @@ pub enum PipelineError {
     Page(#[from] io::Error),
 }
 
-/// Builds the suites of a recipe in `out`, with `work` for what comes between. The same call continues an interrupted one:
-/// what a stage has done before is not done again.
+/// Builds the suites of a recipe in `out`, with intermediate results in `work`. The same call continues an interrupted one:
+/// finished work of a stage is not repeated.
 ///
 /// # Errors
 /// If a folder or table cannot be read or written; a sample that cannot be used is a failure in the result.
@@ -183,7 +183,7 @@ pub fn build_suites(
 ) -> Result<Suites, PipelineError> {
     let mut failures = Vec::new();
     let unique = unique_graphs(recipe, work, runners, report, &mut failures)?;
-    // In a dataset of their own: subgraphs for training must not be candidates for evaluation.
+    // In a separate dataset: subgraphs for training must not be candidates for evaluation.
     let others = cut(recipe, &unique, runners, report, &mut failures)?;
     let remark = |line: &str| report(StageProgress::Remark(line));
     let built = build(&unique, &others, runners.prove, &recipe.plans, &recipe.bounds, out, &remark)?;

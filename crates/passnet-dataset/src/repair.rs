@@ -25,7 +25,7 @@ pub struct Repaired {
 /// If the table cannot be listed or written.
 pub fn repair<R: Row + 'static>(dataset: &Dataset, table: Table) -> Result<Vec<Repaired>, TableError> {
     // Parquet detects damage of pages only where it has checksums; these cover the whole file.
-    let altered = dataset.altered(table)?;
+    let altered = dataset.find_altered(table)?;
     let mut found = Vec::new();
     for part in dataset.parts(table)? {
         let mut rows = crate::dataset::rows_of::<R>(&part);

@@ -171,7 +171,7 @@ impl Taken {
     }
 }
 
-/// For each wanted task rows to choose from: its graphs as they are, then variants, in the order of preference.
+/// Returns rows to choose from for each wanted task: its unchanged graphs, then variants, in the order of preference.
 fn vary_all(
     dataset: &Dataset,
     plan: &SuitePlan,
@@ -188,7 +188,7 @@ fn vary_all(
             cuts.entry(&base.path).or_default().push(Cut { key, rank, range: base.range, variants });
         }
     }
-    let mut found: BTreeMap<String, Vec<Placed>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<RankedRow>> = BTreeMap::new();
     let mut annotations = Annotations::open(dataset)?;
     for row in dataset.read::<SampleRow>(Table::Graphs)?.flatten() {
         let Some(cuts) = cuts.remove(row.path.as_str()) else { continue };
@@ -202,7 +202,7 @@ fn vary_all(
             .map(|(index, variant)| {
                 let Ok(varied) = parent.vary(variant) else { return Vec::new() };
                 let cuts = cuts.iter().filter(|cut| index < cut.variants);
-                // Graphs as they are come before the variants of any of them.
+                // Unchanged graphs come before all variants.
                 let place = |cut: &Cut<'_>| (index, cut.rank);
                 cuts.filter_map(|cut| Some((cut.key.to_owned(), (place(cut), varied.cut(cut.range, plan.kind).ok()?))))
                     .collect()
@@ -212,7 +212,7 @@ fn vary_all(
             found.entry(key).or_default().push(row);
         }
     }
-    let order = |mut rows: Vec<Placed>| -> Vec<SampleRow> {
+    let order = |mut rows: Vec<RankedRow>| -> Vec<SampleRow> {
         rows.sort_by_key(|(place, _)| *place);
         let mut seen = BTreeSet::new();
         rows.into_iter().map(|(_, row)| row).filter(|row| seen.insert(row.path.clone())).collect()
@@ -221,7 +221,7 @@ fn vary_all(
 }
 
 /// A row with the index of its variant and the rank of its base graph.
-type Placed = ((usize, usize), SampleRow);
+type RankedRow = ((usize, usize), SampleRow);
 
 struct Cut<'a> {
     key: &'a str,
@@ -233,14 +233,14 @@ struct Cut<'a> {
 }
 
 impl Parent {
-    /// Variants so that the first few differ in dtype and extents alike.
+    /// Returns the variants in an order in which the first few differ both in dtype and in extents.
     fn variants_in_order(&self) -> Vec<Variant> {
         let mut variants = self.variants();
         let casts = 1 + variants.iter().filter_map(|variant| variant.cast).max().map_or(0, |last| last + 1);
         let rank = |variant: &Variant| {
             let cast = variant.cast.map_or(0, |cast| cast + 1);
             let assignment = variant.assignment.map_or(0, |index| index + 1);
-            // The graph as it is, its casts, then one cast for each assignment in turn, then the others.
+            // The unchanged graph, its casts, then one cast for each assignment in turn, then the others.
             let turn = (cast + casts - assignment % casts) % casts;
             (if assignment == 0 { 0 } else { 1 + turn }, assignment, cast)
         };

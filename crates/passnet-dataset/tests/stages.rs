@@ -1,4 +1,4 @@
-//! The stages of a dataset on small graphs, and on the public tasks where they are at hand.
+//! The stages of a dataset on small graphs, and on the public tasks where they are available.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod models;
@@ -99,7 +99,7 @@ fn import_restores_what_is_damaged_and_removes_leftovers() {
     for name in [".incomplete-abc", "waiting-00007.parquet"] {
         fs::write(root.join("graphs").join(name), "half").unwrap();
     }
-    assert_eq!(dataset.altered(Table::Graphs).unwrap(), [part.as_path()]);
+    assert_eq!(dataset.find_altered(Table::Graphs).unwrap(), [part.as_path()]);
     let again = import_graphs(&dataset, &samples).unwrap();
     assert_eq!((again.repaired.len(), again.samples + again.present), (1, 3));
     assert_eq!(again.repaired[0].kept, again.present);
@@ -112,7 +112,7 @@ fn import_restores_what_is_damaged_and_removes_leftovers() {
     left.retain(|name| !name.starts_with("part-"));
     left.sort_unstable();
     assert_eq!(left, ["_SHA256SUMS", "damaged-00000.parquet"]);
-    assert!(dataset.altered(Table::Graphs).unwrap().is_empty());
+    assert!(dataset.find_altered(Table::Graphs).unwrap().is_empty());
     assert!(import_graphs(&dataset, &samples).unwrap().repaired.is_empty());
 }
 
@@ -132,7 +132,7 @@ fn a_replacement_that_was_interrupted_is_completed() {
     drop(dataset.append::<SampleRow>(Table::Graphs).unwrap());
     assert_eq!(rows(&dataset, Table::Graphs).len(), 1);
     assert!(!folder.join(".replacing.json").exists() && !folder.join("part-00001.parquet").exists());
-    assert!(dataset.altered(Table::Graphs).unwrap().is_empty());
+    assert!(dataset.find_altered(Table::Graphs).unwrap().is_empty());
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn subgraphs_are_mined_grouped_and_split_without_a_leak() {
     assert_eq!(mined.covered, 60);
     let subgraphs = rows(&dataset, Table::Subgraphs);
     assert_eq!(subgraphs.len(), mined.subgraphs);
-    // Both graphs have the same layers but for their width; the first layer reads `x` where the others read the last sum.
+    // Both graphs have the same layers except for their width; the first layer reads `x` where the others read the last sum.
     assert!(subgraphs.iter().all(|row| row.ops == ["linear", "relu", "Tensor.view", "add"]), "{subgraphs:?}");
     assert_eq!(subgraphs.iter().map(|row| row.origins.len()).sum::<usize>(), mined.ranges);
 

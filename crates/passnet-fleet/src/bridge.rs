@@ -19,7 +19,8 @@ use crate::error::{FleetError, message};
 
 /// Number of lines of stderr that are kept for error messages.
 const LAST_LINES: usize = 8;
-/// Time limit for the bridge to end its stations.
+/// Time limit for the bridge to end its stations. It is longer than `_END_WAIT` of `python/passnet/_fleet/driver.py`, after which the
+/// bridge ends on its own.
 const END_WAIT: Duration = Duration::from_secs(20);
 
 /// Command line of the bridge.
@@ -111,7 +112,7 @@ pub(crate) struct Bridge<E = ClusterEvent> {
 impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
     pub(crate) fn start(config: &BridgeConfig) -> Result<Self, FleetError> {
         let mut command: Command = config.interpreter.module(config.module);
-        // A group of its own: an interrupt of the terminal is for the driver, which lets the stations finish.
+        // A separate group: an interrupt of the terminal is for the driver, which lets the stations finish.
         command.args(&config.arguments).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command
@@ -120,7 +121,7 @@ impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
         let words = Arc::new(Mutex::new(VecDeque::new()));
         if let Some(stderr) = child.stderr.take() {
             let words = Arc::clone(&words);
-            // Both pipes have a thread of their own: a full pipe of stderr would block the bridge while the driver
+            // Both pipes have a separate thread: a full pipe of stderr would block the bridge while the driver
             // reads stdout.
             std::thread::spawn(move || keep_last_lines(BufReader::new(stderr), &words));
         }

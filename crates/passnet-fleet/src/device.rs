@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use passnet_eval::physical_name;
+use passnet_eval::{core_siblings, parse_core_list, physical_name};
 use passnet_record::Device;
 use passnet_run::FileLock;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -24,7 +24,8 @@ fn mebibytes(text: &str) -> Option<u64> {
     text.lines().next()?.trim().parse::<u64>().ok().map(|mib| mib << 20)
 }
 
-/// Cores that no other station of this host has claimed. They are free again when the process ends, however it ends.
+/// Cores that no other station of this host has claimed. The operating system frees them when the process ends, also after a
+/// crash.
 #[derive(Debug)]
 pub(crate) struct ClaimedCores {
     cores: Vec<u32>,
@@ -40,10 +41,7 @@ impl ClaimedCores {
         // Cores of the other socket launch kernels more slowly, but a station with too few cores is worse.
         let (mut ordered, far): (Vec<u32>, Vec<u32>) = allowed.into_iter().partition(|core| near.contains(core));
         ordered.extend(far);
-        let ordered = with_siblings(&ordered, |core| {
-            let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-            std::fs::read_to_string(path).map(|list| ranges(&list)).unwrap_or_default()
-        });
+        let ordered = with_siblings(&ordered, core_siblings);
         let claimed = Self::claim_in(&env::temp_dir(), wanted, &ordered)?;
         if !claimed.cores.is_empty() {
             let mut set = CpuSet::new();
@@ -104,18 +102,7 @@ fn near_cores(device: Device) -> Vec<u32> {
         let address = text.get(text.len().checked_sub("0000:00:00.0".len())?..)?;
         std::fs::read_to_string(format!("/sys/bus/pci/devices/{address}/local_cpulist")).ok()
     };
-    of().map(|list| ranges(&list)).unwrap_or_default()
-}
-
-/// Parses a list of numbers such as `0-3,8`.
-fn ranges(list: &str) -> Vec<u32> {
-    let numbers = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
-        // The bound keeps a malformed list from filling the memory.
-        Some(first..=last.min(first.saturating_add(4096)))
-    };
-    list.split(',').filter_map(numbers).flatten().collect()
+    of().map(|list| parse_core_list(&list)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -123,9 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_the_system_are_read() {
-        assert_eq!(ranges("0-3,8\n"), [0, 1, 2, 3, 8]);
-        assert_eq!(ranges("what"), [0; 0]);
+    fn reports_of_memory_are_read() {
         assert_eq!(mebibytes("1234\n"), Some(1234 << 20));
         assert_eq!(mebibytes("[N/A]\n"), None);
     }

@@ -19,7 +19,7 @@ use crate::{
     questions::{HelperAnswer, HelperQuestion, StageHelper},
 };
 
-/// Times that a question is asked before the stage is given up.
+/// Attempts at a question before the stage fails.
 const ATTEMPTS: u32 = 4;
 /// Connections that may fail without an answer in between.
 const CONNECTIONS: u32 = 5;
@@ -32,17 +32,17 @@ pub type GiveUp = dyn Fn(FleetError) + Send + Sync;
 
 /// Helper processes of a cluster. Dropping it ends them.
 pub struct HelperFleet {
-    shared: Arc<Shared>,
+    shared: Arc<HelperShared>,
     dispatcher: Option<std::thread::JoinHandle<()>>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct HelperShared {
+    state: Mutex<HelperState>,
     answered: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct HelperState {
     waiting: VecDeque<u64>,
     questions: HashMap<u64, Question>,
     answers: HashMap<u64, Result<Value, String>>,
@@ -59,8 +59,8 @@ struct Question {
     attempts: u32,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl HelperShared {
+    fn state(&self) -> MutexGuard<'_, HelperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +76,7 @@ impl HelperFleet {
         give_up: Arc<GiveUp>,
     ) -> Result<Self, FleetError> {
         let bridge = Bridge::start(&config)?;
-        let shared = Arc::new(Shared { state: Mutex::default(), answered: Condvar::new() });
+        let shared = Arc::new(HelperShared { state: Mutex::default(), answered: Condvar::new() });
         let of_thread = Arc::clone(&shared);
         let dispatcher = std::thread::spawn(move || {
             if let Err(error) = serve(&of_thread, &config, bridge, &note) {
@@ -139,7 +139,12 @@ impl Runner for FleetRunner<'_> {
 }
 
 /// Hands questions to helpers until the fleet is dropped.
-fn serve(shared: &Shared, config: &BridgeConfig, mut bridge: Bridge, note: &dyn Fn(&str)) -> Result<(), FleetError> {
+fn serve(
+    shared: &HelperShared,
+    config: &BridgeConfig,
+    mut bridge: Bridge,
+    note: &dyn Fn(&str),
+) -> Result<(), FleetError> {
     let mut connected = false;
     loop {
         let news = bridge.next(STEP);
@@ -177,7 +182,7 @@ fn serve(shared: &Shared, config: &BridgeConfig, mut bridge: Bridge, note: &dyn 
     }
 }
 
-impl State {
+impl HelperState {
     /// Returns text for people, where there is some.
     fn handle(&mut self, event: ClusterEvent) -> Result<Option<String>, FleetError> {
         match event {

@@ -46,7 +46,7 @@ impl MetricsFiles {
     }
 }
 
-/// Returns the text exposition (version 0.0.4) of a fleet. `graphs` are those of a run with verdicts by now.
+/// Returns the text exposition (version 0.0.4) of a fleet. `graphs` counts the graphs of a run that already have verdicts.
 pub fn prometheus(counts: &Counts, graphs: Option<usize>, stations: &[StationView]) -> String {
     let mut text = String::new();
     let mut metric = |name: &str, kind: &str, help: &str, rows: &[(&str, usize)]| {

@@ -10,7 +10,6 @@ use passnet_run::{GraphSample, SampleFolder};
 
 use crate::error::FleetError;
 
-/// Packs a sample.
 pub(crate) fn pack_graph(folder: &SampleFolder) -> GraphParcel {
     let content = match &folder.sample {
         Ok(sample) => SampleContent::Graph { graph: wire::to_value(sample.graph()), inputs: sample.metas().to_vec() },
@@ -31,7 +30,6 @@ pub(crate) fn unpack_graph(parcel: GraphParcel) -> Result<SampleFolder, FleetErr
     Ok(SampleFolder { id, sample })
 }
 
-/// Packs a candidate.
 pub(crate) fn pack_candidate(candidate: &Candidate) -> CandidateParcel {
     match candidate {
         Candidate::Eager => CandidateParcel::Eager,
@@ -45,7 +43,6 @@ pub(crate) fn pack_candidate(candidate: &Candidate) -> CandidateParcel {
     }
 }
 
-/// Unpacks a candidate.
 pub(crate) fn unpack_candidate(parcel: CandidateParcel) -> Result<Candidate, FleetError> {
     Ok(match parcel {
         CandidateParcel::Eager => Candidate::Eager,
@@ -69,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Content keys are made of the content: what a station computes is what the driver knows.
+    /// A content key depends only on the content, so a station computes the same key as the driver.
     #[test]
     fn every_graph_of_the_demo_survives_the_way() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/demo");

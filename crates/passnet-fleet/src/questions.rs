@@ -20,7 +20,6 @@ use crate::{
 pub enum StageHelper {
     /// Describes the values of graphs.
     Annotate,
-    /// Counts kernels.
     KernelCounts,
     /// Proves that graphs run.
     Prove,
@@ -65,8 +64,8 @@ pub(crate) struct HelperAnswer {
 
 /// Answers questions until the end of the input, one at a time.
 ///
-/// # Errors
-/// If a line is no question of this version, or this node cannot answer any question. That is no answer: another node is asked.
+/// # Errors If a line is not a question of this version, or this node cannot answer any question. The driver then asks another
+/// node.
 pub fn serve_helpers(input: impl BufRead, mut output: impl Write) -> Result<(), FleetError> {
     end_with_parent();
     let mut pools: BTreeMap<(StageHelper, Option<u64>), HelperPool> = BTreeMap::new();

@@ -63,7 +63,7 @@ struct Client {
     used: Duration,
 }
 
-/// Fair queue of jobs. Within a priority, the next job is that of the client with the least device time.
+/// Fair queue of jobs. Within a priority, the client with the least device time comes next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FairQueue {
     quota: Quota,
@@ -81,7 +81,7 @@ impl FairQueue {
 
     /// Appends a job.
     pub(crate) fn push(&mut self, job: JobId, client: &str, priority: Priority) -> Result<(), QueueFull> {
-        // Names come from clients: without a limit, a client with ever new names would fill the memory.
+        // Clients choose their names. Without a limit, a client that always sends new names would fill the memory.
         self.forget_idle();
         let (quota, floor) = (self.quota, self.floor(priority));
         let entry = self.entry(client, priority, floor);
@@ -180,7 +180,7 @@ impl FairQueue {
     fn entry(&mut self, client: &str, priority: Priority, floor: Duration) -> &mut Client {
         let entry = self.clients.entry((priority, client.to_owned())).or_default();
         if entry.running == 0 && entry.waiting.is_empty() {
-            // Only for a client without jobs: one that is active keeps what it has earned or spent.
+            // Only for a client without jobs: an active client keeps its account.
             entry.used = entry.used.max(floor);
         }
         entry

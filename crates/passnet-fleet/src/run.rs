@@ -55,7 +55,7 @@ pub enum FleetProgress<'a> {
 /// A run over a fleet.
 pub struct FleetRun<'a> {
     pub suite: &'a Suite,
-    /// Authors, each with a log of its own.
+    /// Authors, each with a separate log.
     pub authors: &'a [AuthorRun],
     /// Settings of every evaluation.
     pub settings: &'a RunSettings,

@@ -9,7 +9,7 @@
 //!                                      └───┘ checked again
 //! ```
 //!
-//! A check of a station that works is measured among its leases, as they are; nothing waits for it.
+//! A working station is checked under the same load as its leases; no lease waits for the check.
 //!
 //! A job is in one place at a time: the queue, one lease, or done. A station that is lost gives its jobs back to the queue.
 
@@ -131,7 +131,7 @@ impl Scheduler {
         counts
     }
 
-    /// Returns the state of each station. The scheduler knows neither hosts and devices nor reasons.
+    /// Returns the state of each station. The scheduler does not know hosts, devices or reasons.
     pub fn stations(&self) -> Vec<StationView> {
         let view = |(&id, slot): (&SlotId, &Slot)| StationView {
             slot: id,
@@ -243,7 +243,8 @@ impl Scheduler {
         slot.since_check.push(id);
         slot.finished += 1;
         slot.busy += now.saturating_sub(lease.begun);
-        // A check is due by leases, not by time: idle devices have no verdicts to protect.
+        // A check is due after a number of leases, not after a time: an idle device measures nothing that a check could
+        // protect.
         if slot.state == StationState::Admitted && every > 0 && slot.since_check.len() >= every {
             self.unchecked.insert(slot_id);
         }

@@ -22,7 +22,7 @@ use passnet_run::{GraphSample, SampleFolder, Suite};
 
 pub use self::shared::JobAnswer;
 use self::{
-    shared::{JobRequest, Shared, lock},
+    shared::{JobRequest, ServiceState, lock},
     worker::ServiceLoop,
 };
 use crate::{
@@ -34,7 +34,6 @@ use crate::{
     status::{FleetStatus, status_page, status_text},
 };
 
-/// Options of a service.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     /// Options of the fleet. `patience` bounds the wait for the first station, and that of a job without any station.
@@ -46,7 +45,7 @@ pub struct ServiceOptions {
 /// A running fleet that serves clients. Dropping it ends its stations.
 pub struct FleetService {
     orders: mpsc::Sender<JobRequest>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ServiceState>>,
     machine: Fingerprint,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -68,7 +67,7 @@ impl FleetService {
         let check = first_readable(suite)?;
         // Trainers outlive a cluster that starts again, so the service keeps trying.
         let stations = Stations::start(&options.fleet, settings, check, None, u32::MAX)?;
-        let shared = Arc::new(Mutex::new(Shared {
+        let shared = Arc::new(Mutex::new(ServiceState {
             admissions: Admissions::new(options.limits),
             status: FleetStatus::default(),
             machine: None,

@@ -327,7 +327,7 @@ impl<'a> World<'a> {
         let places = (self.setup.devices * self.setup.capacity) as f64;
         let total = (self.now.as_secs_f64() * places).max(f64::MIN_POSITIVE);
         let before_tail = (self.last_lease.as_secs_f64() * places).max(f64::MIN_POSITIVE);
-        // Jobs that run when the last lease is given have used their places until then.
+        // Jobs that still run when the last lease is granted have used their places until then.
         let open: f64 = self.busy_before_tail.as_secs_f64();
         self.waits.sort_by(f64::total_cmp);
         let quantile = |share: f64| {

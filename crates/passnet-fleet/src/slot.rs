@@ -20,7 +20,6 @@ pub(crate) enum Work {
     Check,
 }
 
-/// State of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StationState {
     /// The station starts its referee.

@@ -81,7 +81,7 @@ pub fn serve_station(
     }
 }
 
-/// Reads in a thread of its own. At the end of the input the process ends: the other threads may be in evaluations that take
+/// Reads in a separate thread. At the end of the input the process ends: the other threads may be in evaluations that take
 /// minutes and that no client waits for.
 fn read_requests(input: impl BufRead + Send + 'static) -> mpsc::Receiver<Result<StationRequest, FleetError>> {
     let (sender, receiver) = mpsc::channel();

@@ -2,9 +2,11 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    fmt::Write as _,
     time::{Duration, Instant},
 };
+
+use passnet_record::TextTable;
+use passnet_web::{PlainPage, PlainPart, plain_page};
 
 use crate::{
     event::Counts,
@@ -116,65 +118,49 @@ pub(crate) fn status_page(status: &FleetStatus, actions: usize, refused: (u64, u
         ("Actions in work", format!("{actions} ({} refused by quota, {} by the queue)", refused.0, refused.1)),
         ("Jobs", format!("{} done, {} leases lost, {} in doubt", counts.finished, counts.wasted, status.doubted)),
     ];
-    let mut page = String::from(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"5\">\
-         <title>PassNet fleet</title><style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:60rem}\
-         table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;padding:.2rem 1rem .2rem 0}\
-         td.n{text-align:right;font-variant-numeric:tabular-nums}</style><h1>PassNet fleet</h1><table>\n",
-    );
-    for (name, value) in facts {
-        // Writing to a string does not fail.
-        let _ = writeln!(page, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
-    }
-    page.push_str(
-        "</table><h2>Devices</h2><table><tr><th>Node</th><th>Device</th><th>Evaluations</th><th>Per second</th></tr>\n",
-    );
+    let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let metrics = PlainPart::Link("Prometheus text".to_owned(), "/metrics".to_owned());
+    plain_page(&PlainPage {
+        title: "PassNet fleet".to_owned(),
+        lead: vec!["The page is loaded again every five seconds. Rates are of the last minute.".to_owned()],
+        sections: vec![
+            ("state", "State".to_owned(), vec![PlainPart::Facts(facts), metrics]),
+            ("devices", "Devices".to_owned(), vec![PlainPart::Table(devices_table(status))]),
+            ("stations", "Stations".to_owned(), vec![PlainPart::Table(stations_table(&status.stations))]),
+            ("clients", "Clients".to_owned(), vec![PlainPart::Table(clients_table(&status.clients))]),
+        ],
+        refresh_s: Some(5),
+    })
+}
+
+fn devices_table(status: &FleetStatus) -> TextTable {
+    let mut table = TextTable::new(&["Node", "Device", "Evaluations", "Per second"], 2);
     for (place, device) in &status.devices {
         let rate = device.recent.len() as f64 / WINDOW.as_secs_f64();
-        let (node, name) = (escaped(&place.node), escaped(&place.device));
-        let _ = writeln!(
-            page,
-            "<tr><td>{node}</td><td>{name}</td><td class=\"n\">{}</td><td class=\"n\">{rate:.2}</td></tr>",
-            device.evaluations
-        );
+        let (node, name) = (place.node.clone(), place.device.clone());
+        table.push([node, name, device.evaluations.to_string(), format!("{rate:.2}")]);
     }
-    page.push_str("</table>");
-    stations_table(&mut page, &status.stations);
-    page.push_str(
-        "<h2>Clients</h2><table><tr><th>Client</th><th>Priority</th><th>Running</th><th>Waiting</th>\
-         <th>Device seconds</th></tr>\n",
-    );
-    for client in &status.clients {
-        let _ = writeln!(
-            page,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.1}</td></tr>",
-            escaped(&client.name),
-            client.priority.name(),
-            client.running,
-            client.waiting,
-            client.used.as_secs_f64()
-        );
-    }
-    page + "</table><p>Rates are of the last minute. <a href=\"/metrics\">Prometheus text</a></p></html>\n"
+    table
 }
 
-fn stations_table(page: &mut String, stations: &[StationView]) {
-    page.push_str(
-        "<h2>Stations</h2><table><tr><th>Node</th><th>Device</th><th>State</th><th>In use</th><th>Done</th><th>Reason</th></tr>\n",
-    );
+fn stations_table(stations: &[StationView]) -> TextTable {
+    let mut table = TextTable::new(&["Node", "Device", "State", "Reason", "In use", "Done"], 4);
     for view in stations {
-        let (node, device, reason) = (escaped(&view.node), escaped(&view.device), escaped(&view.reason));
-        let _ = writeln!(
-            page,
-            "<tr><td>{node}</td><td>{device}</td><td>{}</td><td class=\"n\">{} of {}</td><td class=\"n\">{}</td><td>{reason}</td></tr>",
-            view.state, view.leases, view.places, view.finished
-        );
+        let in_use = format!("{} of {}", view.leases, view.places);
+        let (node, device, reason) = (view.node.clone(), view.device.clone(), view.reason.clone());
+        table.push([node, device, view.state.to_string(), reason, in_use, view.finished.to_string()]);
     }
-    page.push_str("</table>");
+    table
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+fn clients_table(clients: &[ClientUse]) -> TextTable {
+    let mut table = TextTable::new(&["Client", "Priority", "Running", "Waiting", "Device seconds"], 2);
+    for client in clients {
+        let used = format!("{:.1}", client.used.as_secs_f64());
+        let (name, priority) = (client.name.clone(), client.priority.name().to_owned());
+        table.push([name, priority, client.running.to_string(), client.waiting.to_string(), used]);
+    }
+    table
 }
 
 #[cfg(test)]

@@ -47,7 +47,6 @@ impl BridgeConfig {
     }
 }
 
-/// Progress of the tasks.
 #[derive(Debug)]
 pub enum TaskProgress<'a> {
     /// The tasks begin.
@@ -88,7 +87,7 @@ pub(crate) fn run_tasks(
     stop: &AtomicBool,
     progress: &dyn Fn(TaskProgress<'_>),
 ) -> Result<bool, FleetError> {
-    let mut state = State { open: Vec::new(), all: shards.len(), failures: 0, given_up: Vec::new() };
+    let mut state = ShardState { open: Vec::new(), all: shards.len(), failures: 0, given_up: Vec::new() };
     state.open = (0..shards.len()).filter(|&number| !result_of(&shards[number]).exists()).collect();
     while !state.open.is_empty() {
         let mut bridge = Bridge::<TaskEvent>::start(config)?;
@@ -109,7 +108,7 @@ pub(crate) fn run_tasks(
     }
 }
 
-struct State {
+struct ShardState {
     /// Shards without a result.
     open: Vec<usize>,
     all: usize,
@@ -118,7 +117,7 @@ struct State {
     given_up: Vec<(usize, String)>,
 }
 
-impl State {
+impl ShardState {
     /// Reads events until no shard is open or the bridge has ended. Returns false if it was stopped.
     fn serve(
         &mut self,

@@ -63,7 +63,7 @@ pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Pr
         400 | 413 | 422 => {
             let too_long =
                 ["context length", "context_length", "context window", "maximum context", "prompt is too long"];
-            // There is no common code for this error, so its message decides.
+            // Servers share no code for this error, so the message is searched.
             if says(&too_long) || (says(&["token"]) && says(&["exceed", "too long", "too many", "longer than"])) {
                 Problem::TooLong(why)
             // The more specific names come first: the message about `max_completion_tokens` may also mention

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ureq::{Agent, Error, http::HeaderMap};
+use passnet_record::retry_after_ns;
+use ureq::{Agent, Error};
 
 /// Maximum bytes of a response; a model's longest answers have a few hundred kilobytes.
 const MAX_BODY: u64 = 32 << 20;
@@ -10,8 +11,6 @@ const MAX_BODY: u64 = 32 << 20;
 const MAX_HEADERS: usize = 64 << 10;
 /// Time limit to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum pause that a server may ask for.
-const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// Response of a server.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ pub(super) fn post(
     let request = request.config().timeout_global(Some(timeout)).build();
     let mut response = request.send(body).map_err(|error| describe(&error))?;
     let status = response.status().as_u16();
-    let retry_after = retry_after(response.headers());
+    let retry_after = retry_after_ns(|name| response.headers().get(name)?.to_str().ok()).map(Duration::from_nanos);
     let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec().map_err(|error| describe(&error))?;
     Ok(Response { status, retry_after, body })
 }
@@ -65,11 +64,4 @@ fn describe(error: &Error) -> String {
         Error::BodyExceedsLimit(limit) => format!("the answer has more than {limit} bytes"),
         other => other.to_string(),
     }
-}
-
-/// Reads `retry-after-ms` or `retry-after` in seconds; a date counts as absent.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let seconds = number("retry-after-ms").map(|ms| ms / 1e3).or_else(|| number("retry-after"))?;
-    Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(MAX_WAIT))
 }

@@ -32,7 +32,7 @@ impl ApiKey {
         Self::parse(&fs::read_to_string(path)?, &path.display().to_string())
     }
 
-    /// Reads a key from an environment variable; an unset variable is no key.
+    /// Reads a key from an environment variable; an unset variable is not a key.
     ///
     /// # Errors
     /// Fails if the variable holds no key.

@@ -56,7 +56,7 @@ fn add_call(calls: &mut Vec<Value>, piece: &Value) {
     if index >= MAX_CALLS {
         return;
     }
-    // Pieces name their call by a number that the server chooses, hence the limit above.
+    // Pieces name their call by a number that the server chooses. The limit above is for this reason.
     while calls.len() <= index {
         calls.push(json!({"id": "", "function": {"name": "", "arguments": ""}}));
     }

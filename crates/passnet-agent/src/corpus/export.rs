@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     client::{openai_message, text_of},
     message::Message,
+    style::Style,
     trajectory::Trajectory,
 };
 
@@ -16,9 +17,6 @@ pub enum Format {
     /// `conversations` with `from` and `value`, calls written as text.
     ShareGpt,
 }
-
-/// Role whose messages are learnt from.
-pub(crate) const LEARNT: &str = "assistant";
 
 /// Returns one line of training data.
 pub fn example(trajectory: &Trajectory, format: Format) -> Value {
@@ -37,10 +35,11 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
                 "score": trajectory.score,
                 "reward": trajectory.reward.value,
                 "conduct": trajectory.conduct(),
+                "style": style(trajectory),
             })
         }
         Format::ShareGpt => {
-            let turns = trajectory.messages.iter().map(|message| {
+            let turns = trajectory.messages.iter().zip(trajectory.learnt()).map(|(message, learnt)| {
                 let value = match message {
                     Message::Assistant(reply) => text_of(reply),
                     Message::Tool { content, .. } => format!("<tool_response>\n{content}\n</tool_response>"),
@@ -51,9 +50,9 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
                     "assistant" => "gpt",
                     other => other,
                 };
-                json!({"from": from, "value": value, "loss": message.role() == LEARNT})
+                json!({"from": from, "value": value, "loss": learnt})
             });
-            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id, "conduct": trajectory.conduct()})
+            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id, "conduct": trajectory.conduct(), "style": style(trajectory)})
         }
     }
 }
@@ -67,7 +66,12 @@ fn tools(trajectory: &Trajectory) -> String {
 
 /// Returns 1 for each message that is learnt from, 0 for the others.
 fn mask(trajectory: &Trajectory) -> Vec<u8> {
-    trajectory.messages.iter().map(|message| u8::from(message.role() == LEARNT)).collect()
+    trajectory.learnt().into_iter().map(u8::from).collect()
+}
+
+/// Returns the name of a trajectory's style; `unsolved` if its passes are not right in the end.
+fn style(trajectory: &Trajectory) -> &'static str {
+    trajectory.style().map_or("unsolved", Style::name)
 }
 
 /// Returns a message whose content is always text, so that all rows have one type.

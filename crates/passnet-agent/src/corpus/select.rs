@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::ContentId;
 
-use crate::trajectory::{Conduct, Trajectory};
+use crate::{
+    style::Style,
+    trajectory::{Conduct, Trajectory},
+};
 
 /// Criteria that a trajectory must meet.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +28,8 @@ pub struct Criteria {
     pub max_tokens: Option<u64>,
     /// No earlier trajectory has the same passes.
     pub novel: bool,
+    /// Styles that are kept; empty keeps all.
+    pub styles: BTreeSet<Style>,
     /// Text that the model's name contains.
     pub model: Option<String>,
 }
@@ -75,6 +80,10 @@ impl Selector {
             Some("not correct")
         } else if criteria.clean && conduct != Conduct::Clean || criteria.honest && conduct == Conduct::Broken {
             Some("rule broken")
+        } else if !criteria.styles.is_empty()
+            && trajectory.style().is_none_or(|style| !criteria.styles.contains(&style))
+        {
+            Some("style")
         } else if criteria.max_steps.is_some_and(|most| trajectory.steps.len() > most) {
             Some("steps")
         } else if criteria.max_tokens.is_some_and(|most| trajectory.usage.tokens() > most) {

@@ -30,7 +30,7 @@ pub enum Overlap {
     Split,
     /// A graph has the structure of an evaluation graph.
     Graph,
-    /// The op sequence is that of an evaluation task.
+    /// The op sequence equals that of an evaluation task.
     Ops,
 }
 

@@ -9,6 +9,7 @@ use crate::{
     evaluation::TaskEvaluation,
     journal::{AttemptExit, SCHEMA_VERSION},
     model::TokenUsage,
+    style::Style,
     trajectory::Trajectory,
 };
 
@@ -58,6 +59,8 @@ pub struct TrajectoryStats {
     pub rewarded: usize,
     /// Attempts that broke an integrity rule at any step.
     pub cheated: usize,
+    /// Attempts with right passes in the end, by style.
+    pub styles: BTreeMap<Style, usize>,
     /// Attempts by broken rule.
     pub findings: BTreeMap<String, usize>,
     /// Geometric mean of the final scores; 1 is doing nothing.
@@ -126,6 +129,9 @@ impl TrajectoryStats {
         self.all_correct += usize::from(correct == graphs && graphs > 0);
         self.rewarded += usize::from(trajectory.reward.value > 0.0);
         self.cheated += usize::from(!trajectory.findings.is_empty());
+        if let Some(style) = trajectory.style() {
+            *self.styles.entry(style).or_default() += 1;
+        }
         for finding in &trajectory.findings {
             *self.findings.entry(finding.clone()).or_default() += 1;
         }

@@ -28,6 +28,10 @@ impl TrajectoryStats {
             duration(self.model_ns as f64),
             duration(self.tool_ns as f64),
         ));
+        if !self.styles.is_empty() {
+            let styles: Vec<String> = self.styles.iter().map(|(style, count)| format!("{count} {style}")).collect();
+            report.text(format!("styles: {}", styles.join(", ")));
+        }
         let mut flow = TextTable::new(&["first evaluation", "last evaluation", "attempts"], 2);
         for group in &self.flow {
             flow.push([group.first.to_owned(), group.last.to_owned(), group.attempts.to_string()]);

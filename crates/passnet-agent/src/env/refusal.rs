@@ -8,7 +8,7 @@ use crate::devices::Busy;
 /// Reason why a request was not served.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// It makes no sense, or the referee does not work.
+    /// The request is not valid, or the referee does not work.
     Error(String),
     /// The client has to come back later.
     Busy(Busy),

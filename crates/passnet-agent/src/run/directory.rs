@@ -107,7 +107,7 @@ pub(super) fn write_trajectories(path: &Path, trajectories: &[Trajectory]) -> io
 pub(super) fn write_best(directory: &Path, suite: &Suite, trajectories: &[Trajectory]) -> io::Result<()> {
     let sizes = suite.record.tasks.iter().map(|task| (task.id.as_str(), task.graphs.len()));
     let sizes: BTreeMap<&str, usize> = sizes.collect();
-    // A course also makes attempts at single graphs. Their passes are no answer to the task.
+    // A course also makes attempts at single graphs. Their passes do not solve the whole task.
     let is_whole = |trajectory: &&Trajectory| {
         let graphs = trajectory.setup.task.visible.len() + trajectory.setup.task.held_out;
         !trajectory.passes.is_empty() && sizes.get(trajectory.setup.task.id.as_str()) == Some(&graphs)

@@ -73,6 +73,16 @@ impl<'a> Arguments<'a> {
         integer(value).ok_or_else(|| wrong(name, "an integer", value))
     }
 
+    /// Returns a list of texts that the call needs, also if it is written as text.
+    pub(super) fn need_texts(self, name: &'a str) -> Result<Vec<String>, String> {
+        let (_, value) = self.first(&[name]).ok_or_else(|| format!("argument `{name}` is missing"))?;
+        let written = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let items = written.as_ref().unwrap_or(value).as_array();
+        let text = |item: &Value| item.as_str().map(str::to_owned);
+        let texts = items.and_then(|items| items.iter().map(text).collect::<Option<Vec<String>>>());
+        texts.ok_or_else(|| wrong(name, "a list of texts", value))
+    }
+
     /// Returns a list of integers, also if it is written as text.
     pub(super) fn integers(self, name: &'a str) -> Result<Option<Vec<i64>>, String> {
         let Some((_, value)) = self.first(&[name]) else { return Ok(None) };

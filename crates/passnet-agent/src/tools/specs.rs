@@ -51,6 +51,16 @@ pub fn specs() -> Vec<ToolSpec> {
                 "command": {"type": "string", "enum": ["diff", "restore"]},
             }}),
         ),
+        tool(
+            "scratch_run",
+            "Runs one pass on random inputs of your choice, and compares it with its own pattern in eager mode: whether the results \
+             agree, or why not, and the times of both. The pass does not have to match the graph. It is no verdict and changes no score.",
+            json!({"type": "object", "required": ["name", "inputs"], "properties": {
+                "name": text("name of the pass, without .py"),
+                "inputs": {"type": "array", "items": {"type": "string"}, "description":
+                    "one text per parameter of the pattern: `float32[2, 64]`, or `int64[8] 0..30` for integers from 0 to 30"},
+            }}),
+        ),
     ]
 }
 

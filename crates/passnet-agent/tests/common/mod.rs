@@ -33,7 +33,7 @@ pub(crate) fn suite(tasks: usize) -> Suite {
     Suite::load(&bundled(), &Selection { tasks: Some(tasks), graphs: Some(1), ..Selection::default() }).unwrap()
 }
 
-/// An evaluator whose workers do what the file `behaviour` of the pass directory says; `None` where there is no Python.
+/// Returns an evaluator whose workers obey the file `behaviour` of the pass directory; `None` without Python.
 pub(crate) fn evaluator(cache: VerdictCache) -> Option<Evaluator> {
     evaluator_on(Device::Cpu, cache)
 }
@@ -48,7 +48,7 @@ pub(crate) fn evaluator_on(device: Device, cache: VerdictCache) -> Option<Evalua
     let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-eval/tests/fake_site");
     let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound(device) };
     quick.paths.truncate(1);
-    // Whether a loaded machine keeps its pace is not what is tested.
+    // The test is not about the speed of a loaded machine.
     quick.max_iqr_ratio = f64::MAX;
     (quick.check_rounds, quick.adversarial) = (1, Vec::new());
     let zygote = ZygoteConfig { site: Some(site), ..ZygoteConfig::new(python) };
@@ -65,6 +65,7 @@ pub(crate) fn options() -> RunOptions {
         time: Duration::from_secs(600),
         patience: None,
         context: 100_000,
+        fixed_plan: false,
     };
     let (tokens, cost_usd) = (None, None);
     RunOptions { attempts: 1, jobs: 4, limits, seed: 7, tokens, cost_usd, templates: Templates::default() }

@@ -58,7 +58,7 @@ impl Server {
                     let (request, stream) = request;
                     let answer = script(count.fetch_add(1, Ordering::SeqCst), &request.body);
                     log.lock().unwrap().push(request);
-                    // A client that has given up is no failure of the server.
+                    // A client that has given up is not a failure of the server.
                     let _ = write(&stream, answer);
                 });
             }

@@ -13,8 +13,8 @@ use crate::annotate::Runner;
 /// Calls in one question to PyTorch.
 const CALLS_PER_QUESTION: usize = 4000;
 
-/// Calls in the form that PyTorch gave: a graph whose inputs stand for the values that a call refers to, in the order in which
-/// it mentions them first.
+/// Calls in canonical form, as PyTorch returned them. The inputs of each graph are the values that the calls refer to, in the order
+/// of their first use.
 struct Forms {
     graphs: Vec<Graph>,
 }
@@ -191,7 +191,7 @@ mod tests {
         b.finish(&[both.into(), sum.into()]).unwrap()
     }
 
-    /// Calls that are equal but for their values are asked for once, and come back with the values of each node.
+    /// Calls that are equal except for their values are asked for once, and come back with the values of each node.
     #[test]
     fn a_graph_is_what_it_was_where_every_call_is_in_its_form_already() {
         let corpus = |graphs: [Graph; 2]| Corpus {

@@ -78,7 +78,7 @@ pub fn check(
     let classes = numbers.into_par_iter().map(|pattern| {
         let own = places.iter().filter(|place| place.pattern == pattern);
         let classes = classes(corpus, &patterns[pattern].graph, own, &typed, options);
-        judged(pattern, classes, judge, options)
+        judge_classes(pattern, classes, judge, options)
     });
     classes.collect()
 }
@@ -168,7 +168,7 @@ fn node_names(graph: &Graph, found: &Match) -> Vec<String> {
 }
 
 /// Judges candidates, those of large classes first, and small, large and middle ones of each class.
-fn judged(
+fn judge_classes(
     pattern: usize,
     classes: BTreeMap<String, MatchesOfTypes>,
     judge: &dyn Judge,

@@ -1,4 +1,4 @@
-//! A match as a graph of its own, with inputs as they are at that place.
+//! A match as a separate graph, with inputs as they are at that place.
 
 use passnet_graph::{Arg, Graph, NodeId, TensorType, Type, ValueId, VerifyError, matching::Match};
 use passnet_record::TensorMeta;

@@ -55,7 +55,7 @@ pub(super) fn forget(folder: &Path) -> Result<(), TableError> {
 }
 
 /// Returns the files whose checksum differs from the recorded one.
-pub(super) fn altered(folder: &Path, parts: &[PathBuf]) -> Result<Vec<PathBuf>, TableError> {
+pub(super) fn find_altered(folder: &Path, parts: &[PathBuf]) -> Result<Vec<PathBuf>, TableError> {
     let sums = read(folder);
     let mut found = Vec::new();
     for part in parts {

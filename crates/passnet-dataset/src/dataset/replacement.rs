@@ -19,7 +19,7 @@ use crate::store::{Row, TableError, TableWriter};
 const STEPS: &str = ".replacing.json";
 
 /// New files and the files that they replace.
-pub(crate) struct Replacement {
+pub(crate) struct FileReplacement {
     folder: PathBuf,
     replaced: Vec<PathBuf>,
     /// Replaced files that are kept under another name, because some of their rows cannot be read.
@@ -37,7 +37,7 @@ struct Steps {
     removed: Vec<u32>,
 }
 
-impl Replacement {
+impl FileReplacement {
     pub(super) fn new(folder: PathBuf, replaced: Vec<PathBuf>) -> Self {
         Self { folder, replaced, damaged: BTreeSet::new() }
     }

@@ -91,7 +91,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Cuts `begin..end`, which is no loop, where the ops that follow are smallest within `reach`.
+    /// Cuts `begin..end`, which is not a loop, where the ops that follow are smallest within `reach`.
     fn cut(&mut self, begin: usize, end: usize, reach: usize) {
         let mut cuts = vec![begin];
         cuts.extend((begin + 1..end).filter(|&at| self.is_cut(at, begin, end, reach)));

@@ -69,7 +69,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
         }
         let start = start + smallest_rotation(&tokens[start..start + period]);
         let count = (end - start) / period;
-        // Rotation may cost one of two copies; a single one is no loop.
+        // Rotation may cost one of two copies; a single one is not a loop.
         if count >= 2 {
             let found = ChosenRun { start, period, count };
             taken[start..found.end()].fill(true);

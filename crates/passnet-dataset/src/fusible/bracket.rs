@@ -34,12 +34,11 @@ pub fn measure_all<E>(ops: usize, compile: impl FnMut(&[usize]) -> Result<Compil
 
 /// Measures prefixes together, and only those whose counts cannot be concluded.
 ///
-/// The kernels that an op adds are predicted from those that it added before in the same surroundings: two ops before it and one
-/// behind it, else one before and one behind. Compiled are the whole graph, the prefixes on both sides of an op about which
-/// nothing or two things are known, and one in [`LONGEST_TRUSTED`] of the others, so that one error cannot hide behind its
-/// opposite. Between neighbours of these, the predictions are taken if their sum is what was measured; else all
-/// prefixes there are compiled too. So there are two rounds at most, and each goes to the compiler in as few calls as
-/// [`MOST_OPS`] permits.
+/// The number of kernels that an op adds is predicted from earlier graphs with the same surroundings: two ops before it and one
+/// after it, else one before and one after. The first round compiles the whole graph, the prefixes on both sides of each op
+/// without a clear prediction, and one in [`LONGEST_TRUSTED`] of the others, so that two opposite errors cannot cancel out
+/// unseen. Between two compiled prefixes, the predictions count if their sum is the measured difference. Otherwise a second round
+/// compiles all prefixes between them. Each round needs as few calls of the compiler as [`MOST_OPS`] permits.
 ///
 /// The predictions are kept from graph to graph.
 #[derive(Debug, Default)]
@@ -128,7 +127,7 @@ fn first_round(added: &[Option<i64>]) -> Vec<usize> {
     asked
 }
 
-/// Numbers of ops before and behind, and the ops with the one between; empty where there is none.
+/// Surroundings of an op: the numbers of ops before and after it, and all their names in order; empty beyond the ends.
 type Surroundings = (usize, usize, Vec<String>);
 
 /// Returns the surroundings of the op at the end of a prefix of length `k`, widest first.
@@ -184,7 +183,7 @@ impl<F> Prefixes<F> {
         begins.zip(self.compiled.keys().copied()).filter(|(begin, end)| end - begin > 1).collect()
     }
 
-    /// Takes the counts behind `begin` from what each op adds.
+    /// Computes the counts after `begin` from the kernels that each op adds.
     fn conclude(&mut self, begin: usize, added: &[i64]) {
         let mut count = self.count(begin);
         for (k, added) in (begin + 1..).zip(added) {
@@ -193,7 +192,7 @@ impl<F> Prefixes<F> {
         }
     }
 
-    /// Every count of `ops` ops was measured or concluded; what was measured wins.
+    /// Returns the counts of all prefixes of `ops` ops. Measured counts take precedence over concluded ones.
     fn measured(self, ops: usize) -> PrefixCounts {
         let concluded = |k| self.concluded.get(&k).and_then(|&count| u32::try_from(count).ok());
         let count = |k| self.compiled.get(&k).copied().or_else(|| concluded(k)).unwrap_or(0);

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 /// An error of [`super::upload`]. No message has the token in it.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// The destination is no address of a dataset.
+    /// The destination is not an address of a dataset.
     #[error("{0}: not a dataset of the hub; write `hf://datasets/OWNER/NAME` or `hf://datasets/OWNER/NAME/FOLDER`")]
     Address(String),
     /// A token would be sent without encryption.

@@ -2,6 +2,7 @@
 
 use std::{io::Read, thread, time::Duration};
 
+use passnet_record::retry_after_ns;
 use serde::{Serialize, de::DeserializeOwned};
 use ureq::{Agent, SendBody, http::HeaderMap};
 
@@ -11,8 +12,6 @@ use super::{address::Hub, error::HubError};
 const MAX_ANSWER: u64 = 32 << 20;
 /// Attempts of a request in all.
 const ATTEMPTS: u32 = 6;
-/// Longest pause that a server may ask for.
-const MAX_WAIT: Duration = Duration::from_secs(300);
 const CONNECT: Duration = Duration::from_secs(15);
 /// Time limit of a request without its body.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -21,7 +20,6 @@ const SLOWEST: u64 = 100_000;
 /// Characters of a hub's reason in a message.
 const MAX_REASON: usize = 300;
 
-/// A client of one hub.
 pub(super) struct HubClient {
     pub(super) hub: Hub,
     agent: Agent,
@@ -30,7 +28,7 @@ pub(super) struct HubClient {
 }
 
 /// Content of a request.
-pub(super) struct Content<'a> {
+pub(super) struct RequestBody<'a> {
     pub(super) kind: &'a str,
     pub(super) nbytes: u64,
     /// True if the address has a right of its own, as those of storage have: the token is not for them, on any host.
@@ -40,7 +38,7 @@ pub(super) struct Content<'a> {
 }
 
 /// An answer that says that the request succeeded.
-pub(super) struct Answer {
+pub(super) struct HubResponse {
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
@@ -77,13 +75,18 @@ impl HubClient {
     }
 
     /// Sends bytes.
-    pub(super) fn send(&self, method: &str, url: &str, kind: &str, body: &[u8]) -> Result<Answer, HubError> {
+    pub(super) fn send(&self, method: &str, url: &str, kind: &str, body: &[u8]) -> Result<HubResponse, HubError> {
         let open = || -> Result<Box<dyn Read + '_>, HubError> { Ok(Box::new(body)) };
-        self.request(method, url, Some(&Content { kind, nbytes: body.len() as u64, is_signed: false, open: &open }))
+        self.request(method, url, Some(&RequestBody { kind, nbytes: body.len() as u64, is_signed: false, open: &open }))
     }
 
     /// Sends a request until it succeeds, is refused, or has failed too often.
-    pub(super) fn request(&self, method: &str, url: &str, content: Option<&Content<'_>>) -> Result<Answer, HubError> {
+    pub(super) fn request(
+        &self,
+        method: &str,
+        url: &str,
+        content: Option<&RequestBody<'_>>,
+    ) -> Result<HubResponse, HubError> {
         let mut pause = self.pause;
         for attempt in 1.. {
             match self.attempt(method, url, content) {
@@ -99,9 +102,9 @@ impl HubClient {
     }
 
     /// Sends a request once. For requests that must not be carried out twice.
-    pub(super) fn send_once(&self, url: &str, kind: &str, body: &[u8]) -> Result<Answer, (HubError, bool)> {
+    pub(super) fn send_once(&self, url: &str, kind: &str, body: &[u8]) -> Result<HubResponse, (HubError, bool)> {
         let open = || -> Result<Box<dyn Read + '_>, HubError> { Ok(Box::new(body)) };
-        let content = Content { kind, nbytes: body.len() as u64, is_signed: false, open: &open };
+        let content = RequestBody { kind, nbytes: body.len() as u64, is_signed: false, open: &open };
         self.attempt("POST", url, Some(&content)).map_err(|failed| {
             if failed.may_pass {
                 thread::sleep(failed.wait.unwrap_or(self.pause));
@@ -110,7 +113,7 @@ impl HubClient {
         })
     }
 
-    fn attempt(&self, method: &str, url: &str, content: Option<&Content<'_>>) -> Result<Answer, FailedTry> {
+    fn attempt(&self, method: &str, url: &str, content: Option<&RequestBody<'_>>) -> Result<HubResponse, FailedTry> {
         let lasting = |error| FailedTry { error, wait: None, may_pass: false };
         let passing = |error: ureq::Error| {
             let error = self.unreachable(url, &error.to_string());
@@ -140,10 +143,10 @@ impl HubClient {
         };
         let mut answer = sent.map_err(passing)?;
         let code = answer.status().as_u16();
-        let wait = retry_after(answer.headers());
+        let wait = retry_after_ns(|name| answer.headers().get(name)?.to_str().ok()).map(Duration::from_nanos);
         let body = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().map_err(passing)?;
         if (200..300).contains(&code) {
-            return Ok(Answer { headers: answer.headers().clone(), body });
+            return Ok(HubResponse { headers: answer.headers().clone(), body });
         }
         let message = self.reason(code, &body);
         // Messages end up in logs, and a signed address gives write access to any reader.
@@ -187,10 +190,4 @@ pub(super) fn parse<Reply: DeserializeOwned>(url: &str, body: &[u8]) -> Result<R
 /// Addresses of storage carry a signature, which gives the right to write.
 fn url_without_signature(url: &str) -> String {
     url.split('?').next().unwrap_or_default().to_owned()
-}
-
-/// Reads `retry-after` in seconds; a date counts as absent.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get("retry-after")?.to_str().ok()?.trim().parse::<f64>().ok()?;
-    Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(MAX_WAIT))
 }

@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, fmt};
 
 use passnet_record::counted;
 
-/// Progress of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UploadProgress<'a> {
     /// Files, and their bytes in all.

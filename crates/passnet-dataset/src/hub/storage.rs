@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     error::HubError,
     files::LocalFile,
-    http::{Content, HubClient, json, parse},
+    http::{HubClient, RequestBody, json, parse},
 };
 
 const LFS_JSON: &str = "application/vnd.git-lfs+json";
@@ -104,7 +104,11 @@ fn send(client: &HubClient, upload: &LfsAction, file: &LocalFile, progress: &dyn
     let Some(size) = upload.header.get("chunk_size") else {
         let open = || slice(file, 0, file.nbytes, progress);
         return client
-            .request("PUT", &upload.href, Some(&Content { kind, nbytes: file.nbytes, is_signed: true, open: &open }))
+            .request(
+                "PUT",
+                &upload.href,
+                Some(&RequestBody { kind, nbytes: file.nbytes, is_signed: true, open: &open }),
+            )
             .map(|_| ());
     };
     let problem = |message: &str| HubError::Answer { url: file.path.clone(), message: message.to_owned() };
@@ -121,7 +125,8 @@ fn send(client: &HubClient, upload: &LfsAction, file: &LocalFile, progress: &dyn
     {
         let nbytes = size.min(file.nbytes - begin);
         let open = || slice(file, begin, nbytes, progress);
-        let answer = client.request("PUT", address, Some(&Content { kind, nbytes, is_signed: true, open: &open }))?;
+        let answer =
+            client.request("PUT", address, Some(&RequestBody { kind, nbytes, is_signed: true, open: &open }))?;
         let etag = answer.headers.get("etag").and_then(|etag| etag.to_str().ok());
         let etag = etag.filter(|etag| !etag.is_empty()).ok_or_else(|| problem("a part has no etag"))?;
         done.push(json!({"partNumber": number, "etag": etag}));
@@ -129,7 +134,7 @@ fn send(client: &HubClient, upload: &LfsAction, file: &LocalFile, progress: &dyn
     let completion = json!({"oid": file.sha256, "parts": done});
     let body = json(&upload.href, &completion)?;
     let open = || -> Result<Box<dyn Read + '_>, HubError> { Ok(Box::new(body.as_slice())) };
-    let content = Content { kind: LFS_JSON, nbytes: body.len() as u64, is_signed: true, open: &open };
+    let content = RequestBody { kind: LFS_JSON, nbytes: body.len() as u64, is_signed: true, open: &open };
     client.request("POST", &upload.href, Some(&content)).map(|_| ())
 }
 
@@ -153,18 +158,18 @@ fn slice<'a>(
         return Err(HubError::Changed(file.full.clone()));
     }
     opened.seek(SeekFrom::Start(begin)).map_err(failed)?;
-    Ok(Box::new(Counted { inner: opened.take(nbytes), done: begin, reported: begin, progress }))
+    Ok(Box::new(ProgressReader { inner: opened.take(nbytes), done: begin, reported: begin, progress }))
 }
 
 /// A reader that reports what was read.
-struct Counted<'a, R> {
+struct ProgressReader<'a, R> {
     inner: R,
     done: u64,
     reported: u64,
     progress: &'a dyn Fn(u64),
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for ProgressReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.done += count as u64;

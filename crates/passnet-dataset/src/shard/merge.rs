@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// Rows of shards, asked for about in their order. Rows that come before the wanted one wait in memory.
-struct Rows<R> {
+struct ShardRows<R> {
     rows: Box<dyn Iterator<Item = Result<R, TableError>> + Send>,
     path: fn(&R) -> &String,
     waiting: BTreeMap<String, R>,
 }
 
-impl<R: View + 'static> Rows<R> {
+impl<R: View + 'static> ShardRows<R> {
     fn open(shards: &[ShardResult], table: Table, path: fn(&R) -> &String) -> Result<Self, ShardError> {
         let mut parts = Vec::new();
         for shard in shards {
@@ -66,7 +66,7 @@ fn failures(shards: &[ShardResult]) -> Result<BTreeMap<String, String>, ShardErr
 /// # Errors
 /// If a result is missing or damaged, or as `import_graphs`.
 pub fn merge_import(dataset: &Dataset, samples: &Path, shards: &[ShardResult]) -> Result<Transfer, ShardError> {
-    let rows = Mutex::new(Rows::<SampleRow>::open(shards, Table::Graphs, |row| &row.path)?);
+    let rows = Mutex::new(ShardRows::<SampleRow>::open(shards, Table::Graphs, |row| &row.path)?);
     let failures = failures(shards)?;
     let read = |path: &str| match failures.get(path) {
         Some(message) => Err(message.clone()),
@@ -84,7 +84,7 @@ pub fn merge_import(dataset: &Dataset, samples: &Path, shards: &[ShardResult]) -
 /// # Errors
 /// If a result is missing or damaged, or a table cannot be read or written.
 pub fn merge_annotations(dataset: &Dataset, shards: &[ShardResult]) -> Result<Annotated, ShardError> {
-    let rows = Mutex::new(Rows::<AnnotationRow>::open(shards, Table::Annotations, |row| &row.path)?);
+    let rows = Mutex::new(ShardRows::<AnnotationRow>::open(shards, Table::Annotations, |row| &row.path)?);
     let failures = failures(shards)?;
     let annotate = |graph: &SampleRow| {
         if let Some(message) = failures.get(&graph.path) {
@@ -105,7 +105,7 @@ pub fn merge_annotations(dataset: &Dataset, shards: &[ShardResult]) -> Result<An
 /// # Errors
 /// If a result is missing or damaged, or a table cannot be read or written.
 pub fn merge_mined(stage: &ShardStage, shards: &[ShardResult], out: &Dataset) -> Result<Mined, ShardError> {
-    let rows = Rows::<SampleRow>::open(shards, Table::Subgraphs, |row| &row.path)?.rows;
+    let rows = ShardRows::<SampleRow>::open(shards, Table::Subgraphs, |row| &row.path)?.rows;
     let mut mined = Mined::default();
     for shard in shards {
         let report = shard.report()?;

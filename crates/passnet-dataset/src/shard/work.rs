@@ -264,7 +264,7 @@ fn content_hash(root: &Path) -> Result<String, io::Error> {
 /// Returns the stage of a shard.
 ///
 /// # Errors
-/// If the folder is no shard, or one of another version.
+/// If the folder is not a shard, or one of another version.
 pub fn stage_of(shard: &Path) -> Result<ShardStage, ShardError> {
     let order: ShardManifest = read_json(&shard.join(STAGE))?;
     let node = env!("CARGO_PKG_VERSION");
@@ -333,7 +333,7 @@ impl ShardResult {
         let Ok(report) = self.report() else { return Ok(false) };
         let (input, output) = (self.shard.join(INPUT), Dataset::at(&self.result));
         for table in [Table::Graphs, Table::Annotations, Table::Subgraphs] {
-            if output.altered(table).map_or(true, |files| !files.is_empty()) {
+            if output.find_altered(table).map_or(true, |files| !files.is_empty()) {
                 return Ok(false);
             }
         }

@@ -12,7 +12,7 @@ pub enum TableError {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// The file's footer is damaged, or it is no Parquet file; none of its rows can be read.
+    /// The file's footer is damaged, or it is not a Parquet file; none of its rows can be read.
     #[error("{path}: not a readable Parquet file: {source}; restore it or write it again")]
     File {
         path: PathBuf,

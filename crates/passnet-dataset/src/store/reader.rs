@@ -38,7 +38,7 @@ impl<R: View> TableReader<R> {
     /// Opens a file of this table.
     ///
     /// # Errors
-    /// If it cannot be opened, is no Parquet file, or is of another table or a later version.
+    /// If it cannot be opened, is not a Parquet file, or is of another table or a later version.
     pub fn open(path: &Path) -> Result<Self, TableError> {
         let file = File::open(path).map_err(|source| TableError::Io { path: path.to_owned(), source })?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
@@ -80,7 +80,7 @@ impl<R: View> TableReader<R> {
         }
     }
 
-    /// Reads the next rows of the row group in hand, or begins the next one; `None` at the end.
+    /// Reads the next rows of the current row group, or begins the next one; `None` at the end.
     fn advance(&mut self) -> Option<Result<(), TableError>> {
         if self.current.is_none() {
             let row_group = self.next_row_group;

@@ -10,13 +10,11 @@ use super::{
 };
 use crate::fold::OpRange;
 
-/// Kind of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GraphKind {
     /// A whole captured graph.
     #[default]
     Full,
-    /// One op.
     SingleOp,
     /// Ops that a compiler fuses, found by measuring.
     Fusible,
@@ -76,7 +74,6 @@ impl Input {
     }
 }
 
-/// Origin of a subgraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubgraphOrigin {
     /// Path of the full graph.
@@ -109,7 +106,7 @@ pub struct SampleFiles {
 }
 
 impl SampleFiles {
-    /// The files with a column of their own.
+    /// The files with a separate column.
     pub const NAMES: [&str; 7] = [
         "model.py",
         "weight_meta.py",

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::class::Shares;
 use crate::{Failure, cut::CastRule, phase::Phase, store::GraphKind};
 
-/// Plan of one suite.
 #[derive(Clone, Debug)]
 pub struct SuitePlan {
     /// Name and folder, e.g. `passbench-f`.

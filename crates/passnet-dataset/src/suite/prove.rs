@@ -156,7 +156,7 @@ fn key(row: &SampleRow, max_bytes: u64) -> String {
     ContentId::of_parts([files.as_str().as_bytes(), &max_bytes.to_le_bytes(), RULES]).to_string()
 }
 
-/// One reason stands for all that differ in numbers only.
+/// Returns a reason without its numbers, so that reasons that differ only in numbers count as one.
 fn short(reason: &str) -> String {
     let letters: String = reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).take(60).collect();
     letters.split('#').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("N")
@@ -180,7 +180,7 @@ fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) 
         // One graph took the process with it; alone, the others are proven.
         _ if graphs.len() > 1 => graphs.iter().flat_map(|graph| prove(&[*graph], max_bytes, runner)).collect(),
         Ok(_) => vec![ProofResult { graph: graphs[0].0.clone(), refused: "malformed reply".to_owned() }],
-        // A graph that kills its process is refused for good, so that the next call does not run it again.
+        // A graph that kills its process stays refused, so that the next call does not run it again.
         Err(message) => vec![ProofResult { graph: graphs[0].0.clone(), refused: message }],
     }
 }

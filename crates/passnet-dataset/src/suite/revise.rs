@@ -32,9 +32,9 @@ struct Whole {
     class: TaskClass,
 }
 
-/// Writes to `out` the suite with `tasks` tasks within `shares`: its own tasks in their order, as far as they fit, then
-/// tasks of `pool`, those of language models first. No op sequence of `without` is added; trivial tasks of `pool` are
-/// not.
+/// Writes a suite with `tasks` tasks within `shares` to `out`. It has the suite's own tasks in their order, as far as the shares
+/// permit, then tasks of `pool`, those of language models first. Trivial tasks of `pool` and op sequences of `without` are not
+/// added.
 ///
 /// # Errors
 /// If a table cannot be read whole or written. `out` may be the suite itself.

@@ -170,7 +170,7 @@ fn compare(
     };
     for (relation, pairs) in [("inside", inside), ("around", around)] {
         for (task, other) in pairs {
-            let (ops, share) = shared(&own[task], &others[other]);
+            let (ops, share) = shared_ops(&own[task], &others[other]);
             let (task, train) = (tasks[task].0.clone(), training.tasks[other].0.clone());
             found.pairs.extend((ops >= min_ops).then_some(SequencePair { task, train, relation, ops, share }));
         }
@@ -215,7 +215,7 @@ impl Containment {
     fn of(pairs: &[(usize, usize)], own: &[Vec<u32>], others: &[Vec<u32>]) -> Self {
         let mut longest: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
         for &(task, other) in pairs {
-            let (ops, share) = shared(&own[task], &others[other]);
+            let (ops, share) = shared_ops(&own[task], &others[other]);
             let most = longest.entry(task).or_insert((0, 0.0));
             *most = (most.0.max(ops), most.1.max(share));
         }
@@ -227,7 +227,7 @@ impl Containment {
 }
 
 /// Number of ops of the shorter of two sequences, and its share of the longer one.
-fn shared(a: &[u32], b: &[u32]) -> (usize, f64) {
+fn shared_ops(a: &[u32], b: &[u32]) -> (usize, f64) {
     let (ops, longer) = (a.len().min(b.len()), a.len().max(b.len()));
     (ops, ops as f64 / longer.max(1) as f64)
 }

@@ -97,7 +97,7 @@ fn a_biased_device_casts_doubt_on_what_it_did_since_the_last_good_check() {
     // The queue takes them again.
     scheduler.submit(JobId(0), "run", Priority::Batch).unwrap();
     assert_eq!(scheduler.unfinished(), 3);
-    // What was under way ends, and then nothing else begins.
+    // Running leases end, and no other lease begins.
     assert_eq!(scheduler.handle(seconds(4), Event::Finished(third)), []);
     let actions = scheduler.handle(seconds(40), Event::Tick);
     assert!(matches!(actions[..], [Action::Check { .. }]), "{actions:?}");
@@ -136,7 +136,8 @@ fn a_station_works_on_as_many_leases_as_it_has_places() {
     assert_eq!((scheduler.counts().leases, scheduler.counts().places), (3, 3));
 }
 
-/// Any order of deaths, failures, repeated and late news: each job is finished once or given up, and no lease is given twice.
+/// In any order of deaths, failures, repeated and late reports, each job is finished once or fails, and no lease is granted
+/// twice.
 fn storm(steps: &[(u8, u8)], jobs: u64) -> (u64, u64) {
     let health = HealthPolicy { every: 3, ..HealthPolicy::default() };
     let mut scheduler = Scheduler::new(Policy { health, attempts: 4, ..Policy::default() });

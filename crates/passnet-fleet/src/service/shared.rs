@@ -12,9 +12,9 @@ use crate::{admission::Admissions, status::FleetStatus};
 /// Result of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobAnswer {
-    /// For [`Wanted::Verdict`] and [`Wanted::Check`].
+    /// For [`Wanted::Verdict`](passnet_record::fleet::Wanted::Verdict) and [`Wanted::Check`](passnet_record::fleet::Wanted::Check).
     Verdict(Box<Verdict>),
-    /// For [`Wanted::Profile`]: the profile, or the reason why there is none.
+    /// For [`Wanted::Profile`](passnet_record::fleet::Wanted::Profile): the profile, or the reason why there is none.
     Profile(Result<Profile, Reason>),
 }
 
@@ -26,7 +26,7 @@ pub(super) struct JobRequest {
 }
 
 /// State that clients and the scheduler's thread share.
-pub(super) struct Shared {
+pub(super) struct ServiceState {
     pub(super) admissions: Admissions,
     pub(super) status: FleetStatus,
     pub(super) machine: Option<Fingerprint>,
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) ended: Option<String>,
 }
 
-/// Locks the state. After a panic of another thread it is used as it is, since no change leaves it incomplete.
-pub(super) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+/// Locks the state. After a panic in another thread the state stays usable, because no change leaves it incomplete.
+pub(super) fn lock(shared: &Mutex<ServiceState>) -> MutexGuard<'_, ServiceState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,7 +12,7 @@ use std::{
 
 use passnet_record::fleet::{StationReply, StationRequest};
 
-use super::shared::{JobAnswer, JobRequest, Shared, lock};
+use super::shared::{JobAnswer, JobRequest, ServiceState, lock};
 use crate::{
     event::Event,
     job::{JobId, LeaseId, SlotId},
@@ -37,7 +37,7 @@ struct Held {
 pub(super) struct ServiceLoop {
     stations: Stations,
     inbox: mpsc::Receiver<JobRequest>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ServiceState>>,
     stop: Arc<AtomicBool>,
     patience: Duration,
     orders: BTreeMap<JobId, JobRequest>,
@@ -51,7 +51,7 @@ impl ServiceLoop {
     pub(super) fn new(
         stations: Stations,
         inbox: mpsc::Receiver<JobRequest>,
-        shared: Arc<Mutex<Shared>>,
+        shared: Arc<Mutex<ServiceState>>,
         stop: Arc<AtomicBool>,
         patience: Duration,
     ) -> Self {
