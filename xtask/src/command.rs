@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 /// Returns the cargo that runs this task, in the root of the repository.
 pub(crate) fn cargo(root: &Path) -> Command {
+    // Cargo names itself in `CARGO`. Another one on the `PATH` could have another toolchain and would build all again.
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
     command
@@ -32,6 +33,7 @@ pub(crate) fn step(title: &str, command: &mut Command) -> Result<()> {
 pub(crate) fn step_in_background(title: &str, command: &mut Command) -> Result<()> {
     eprintln!("== {title}, in the background");
     let start = Instant::now();
+    // Collected and printed at the end, because lines of two tasks would mix.
     let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     eprintln!("== {title}\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ended(title, command, output.status, start)

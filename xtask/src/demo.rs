@@ -35,6 +35,7 @@ const GRAPHS_PER_TASK: &str = "1";
 pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
     let begin = Instant::now();
     let (mut device, mut full) = (None, false);
+    // By hand: two flags are not worth a dependency, and `xtask` has to build before everything else.
     let mut rest = flags.iter();
     while let Some(flag) = rest.next() {
         match (*flag, rest.as_slice()) {
@@ -47,6 +48,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         }
     }
     eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
+    // The profile of the tests: a user who runs both builds once.
     let environment = Environment::prepare_with(root, &[], BuildProfile::Dev, || build_passnet(root))?;
     let device = match device {
         Some(device) => device,
@@ -56,6 +58,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
     let (graphs, hint) = if full { ("all", "") } else { (GRAPHS_PER_TASK, " (--full runs all)") };
     eprintln!("== demo suite on {device}; graphs of each task: {graphs}{hint}");
     let passnet = target_dir(root).join("debug/passnet");
+    // Fixed folders, so that a second demo reuses the verdicts of the first. The two demos evaluate different graphs.
     let out = root.join(if full { "target/demo-full" } else { "target/demo" });
     let mut runs = Vec::new();
     for (name, author) in AUTHORS {

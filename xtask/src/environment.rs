@@ -48,6 +48,7 @@ impl Environment {
         build: impl FnOnce() -> Result<()>,
     ) -> Result<Self> {
         let (python, built) = std::thread::scope(|scope| {
+            // Downloading waits for the network and building for the CPU, so they run at the same time.
             let python = scope.spawn(|| match std::env::var_os("PASSNET_PYTHON") {
                 Some(python) => existing_interpreter(PathBuf::from(python)),
                 None => own_interpreter(root, packages),
@@ -67,6 +68,7 @@ impl Environment {
 
     /// Returns whether PyTorch sees a CUDA device.
     pub(crate) fn has_cuda(&self) -> Result<bool> {
+        // PyTorch is asked and not the driver: a GPU that it cannot use would fail every run of the demo.
         let output = Command::new(&self.python)
             .args(["-c", "import torch; print(torch.cuda.is_available())"])
             .output()
@@ -78,6 +80,7 @@ impl Environment {
 fn existing_interpreter(python: PathBuf) -> Result<PathBuf> {
     let check = Command::new(&python).args(["-c", "import torch"]).output();
     match check {
+        // An interpreter that the user names is used as it is: nothing is installed into it.
         Ok(output) if output.status.success() => Ok(python),
         Ok(output) => bail!(
             "PASSNET_PYTHON={} cannot import torch; install it there or unset the variable\n{}",
@@ -129,6 +132,7 @@ fn free_bytes(path: &Path) -> Result<u64> {
 }
 
 fn is_installed(python: &Path, package: &str) -> bool {
+    // By metadata, not by an import: importing PyTorch takes seconds.
     let code = format!("import importlib.metadata as m; m.version({package:?})");
     Command::new(python).args(["-c", &code]).output().is_ok_and(|output| output.status.success())
 }

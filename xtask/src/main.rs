@@ -6,6 +6,7 @@ mod bench;
 mod command;
 mod demo;
 mod environment;
+mod published;
 mod test;
 mod tidy;
 mod wheel;
@@ -28,6 +29,7 @@ Usage: cargo xtask <task>
   tidy [PATH ...]     the invariants of ARCHITECTURE.md and STYLE.md, of the whole repository or below the paths
   bench parse|eval|lint|sandbox|pages
                       benchmarks that print figures (and ratios to the obvious alternative)
+  site                the site of all published runs in docs/results, as target/published/site and packed
   setup               only make the Python environment and the extension module
   wheel               build the Python wheel into target/wheels
 
@@ -57,6 +59,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ["bench", "lint"] => bench::lint(&root),
         ["bench", "sandbox"] => bench::sandbox(&root),
         ["bench", "pages"] => bench::pages(&root),
+        ["site"] => published::site(&root),
         ["setup"] => environment::Environment::prepare(&root, &[], environment::BuildProfile::Release).map(|_| ()),
         ["wheel"] => wheel::wheel(&root),
         [] | ["help" | "--help" | "-h"] => {

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 8;
 /// Parts that are shown.
 const MAX_PARTS: usize = 2000;
 
-/// Reads the failing parts below some folders, sorted by graph. Samples that are no failing parts are left out.
+/// Reads the failing parts below some folders, sorted by graph. Other samples are left out.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -41,7 +41,7 @@ fn collect(root: &Path, folder: &Path, depth: usize, views: &mut Vec<BisectedVie
     folders.iter().try_for_each(|folder| collect(root, folder, depth - 1, views))
 }
 
-/// Returns the failing part in a folder; `None`, with a remark in the log, if it is none.
+/// Returns the failing part in a folder. `None`, with a remark in the log, if the folder holds none.
 fn view(root: &Path, folder: &Path) -> Option<BisectedView> {
     let remark = |what: &str| tracing::warn!("{}: left out: {what}", folder.display());
     let text = fs::read(folder.join("graph_net.json")).map_err(|error| remark(&error.to_string())).ok()?;

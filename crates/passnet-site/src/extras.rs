@@ -6,7 +6,7 @@ use std::{
 };
 
 use passnet_run::archive::{BlobSource, RunLibrary, SuiteGraphs};
-use passnet_web::{BisectedView, DatasetView, RunView, Site, TrainingView, TrajectoryView};
+use passnet_web::{BisectedView, DatasetView, RunView, Site, SuiteTraits, TrainingView, TrajectoryView};
 
 use crate::{
     SiteError, bisected::bisected, dataset::dataset_view, graphs::suite_graphs, training::trainings,
@@ -35,6 +35,7 @@ pub struct Extras<'a> {
 /// The content itself, read once.
 pub(crate) struct Contents {
     graphs: Arc<SuiteGraphs>,
+    traits: SuiteTraits,
     dataset: Option<DatasetView>,
     trajectories: Vec<TrajectoryView>,
     bisected: Vec<BisectedView>,
@@ -46,8 +47,10 @@ pub(crate) struct Contents {
 
 impl Contents {
     pub(crate) fn read(extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<Self, SiteError> {
+        let graphs = suite_graphs(extras.suites, extras.shapes, remark)?;
         Ok(Self {
-            graphs: suite_graphs(extras.suites, extras.shapes, remark)?.into(),
+            traits: graphs.traits(),
+            graphs: graphs.into(),
             dataset: extras.dataset.map(dataset_view).transpose()?,
             trajectories: trajectories(extras.trajectories)?,
             bisected: bisected(extras.bisected)?,
@@ -61,7 +64,11 @@ impl Contents {
     pub(crate) fn site(&self, runs: Vec<Arc<RunView>>, sources: Vec<BlobSource>) -> (Site, RunLibrary) {
         let site = Site::new(runs, self.trajectories.clone(), self.dataset.clone());
         let site = site.with_trainings(self.trainings.clone()).with_bisected(self.bisected.clone());
-        let site = site.with_published(self.published).with_live(self.live).with_bundles(true);
+        let site = site
+            .with_traits(self.traits.clone())
+            .with_published(self.published)
+            .with_live(self.live)
+            .with_bundles(true);
         (site, RunLibrary { sources, graphs: Arc::clone(&self.graphs) })
     }
 }

@@ -7,20 +7,17 @@ use passnet_graph::{Target, TypedGraph, ValueId};
 use passnet_record::{GraphId, counted};
 use passnet_run::{
     GraphSample, Selection, Suite,
-    archive::{SuiteGraphs, short_type},
+    archive::{ShortTypes, SuiteGraphs, short_type},
 };
 use passnet_services::{Interpreter, PropagateError, propagate};
 
 use crate::SiteError;
 
-/// Types of the values of a graph, inputs first.
-type Types = Vec<Option<String>>;
-
 /// Opens suites. With `shapes`, asks PyTorch for the types inside their graphs; if it cannot answer, only the types of
 /// the inputs are known.
 ///
 /// # Errors
-/// If a path is no suite.
+/// If a path is not a suite.
 pub(crate) fn suite_graphs(paths: &[PathBuf], shapes: bool, remark: &dyn Fn(&str)) -> Result<SuiteGraphs, SiteError> {
     let suites = paths.iter().map(|path| open_suite(path, &Selection::default())).collect::<Result<Vec<_>, _>>()?;
     let mut typed = Vec::new();
@@ -42,11 +39,11 @@ pub(crate) fn suite_graphs(paths: &[PathBuf], shapes: bool, remark: &dyn Fn(&str
     Ok(graphs)
 }
 
-fn types_of(suite: &Suite) -> Result<Vec<(GraphId, Types)>, PropagateError> {
+fn types_of(suite: &Suite) -> Result<Vec<(GraphId, ShortTypes)>, PropagateError> {
     let samples: Vec<GraphSample> =
         suite.graphs().filter_map(|id| GraphSample::read(&suite.sample_dir(&id), id).ok()).collect();
     let typed = propagate(&Interpreter::find(), &samples, Target::Cpu)?;
-    let types = |graph: &TypedGraph| -> Types {
+    let types = |graph: &TypedGraph| -> ShortTypes {
         let values = (0..graph.graph().num_values() as u32).map(ValueId);
         values.map(|value| graph.tensor(value).map(|tensor| short_type(tensor.dtype, &tensor.shape))).collect()
     };

@@ -6,8 +6,8 @@
 //! dataset, trajectories ────┘                     └──► serve: HTTP, for a browser
 //! ```
 //!
-//! [`publish`] writes every page as a file. A [`Shelf`] updates the pages of a folder of runs, and [`serve`] answers requests from
-//! it. The crate never prints: remarks go to the caller.
+//! [`publish()`] writes every page as a file. A [`Shelf`] updates the pages of a folder of runs, and [`serve()`] answers
+//! requests from it. The crate never prints: remarks go to the caller.
 //!
 //! ```no_run
 //! use passnet_site::{Extras, Shelf, serve};

@@ -17,7 +17,6 @@ use crate::{Extras, SiteError, bundles::write_bundles, extras::Contents, reading
 /// File that marks a folder as a site. Only such a folder is replaced.
 const MARK: &str = ".passnet-site";
 
-/// Size of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteSize {
     /// Number of pages.

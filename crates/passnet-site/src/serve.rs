@@ -30,7 +30,7 @@ use crate::{SiteError, bundles::bundle_bytes, live::live_json, shelf::Shelf};
 const LIVE_DATA: &str = "live.json";
 
 /// Content of an answer.
-enum Answer {
+enum ResponseContent {
     Page(String),
     /// The live page, whose script asks for data.
     Live(String),
@@ -118,14 +118,14 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
     let shared = Arc::clone(&server);
     let page = tokio::task::spawn_blocking(move || rendered(&shared.shelf, &path));
     match page.await {
-        Ok(Some(Answer::Page(page))) => fresh(page, known.as_ref()),
-        Ok(Some(Answer::Live(page))) => {
+        Ok(Some(ResponseContent::Page(page))) => fresh(page, known.as_ref()),
+        Ok(Some(ResponseContent::Live(page))) => {
             let mut response = fresh(page, known.as_ref());
             allow_questions(&mut response);
             response
         }
-        Ok(Some(Answer::Data(data))) => respond(StatusCode::OK, "application/json", data),
-        Ok(Some(Answer::Bundle(bytes))) => respond(StatusCode::OK, "application/vnd.passnet.bundle", bytes),
+        Ok(Some(ResponseContent::Data(data))) => respond(StatusCode::OK, "application/json", data),
+        Ok(Some(ResponseContent::Bundle(bytes))) => respond(StatusCode::OK, "application/vnd.passnet.bundle", bytes),
         Ok(None) => sentence(StatusCode::NOT_FOUND, "there is no such page"),
         Err(error) => {
             tracing::error!("a page could not be written: {error}");
@@ -135,19 +135,19 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
 }
 
 /// Returns what is at a path, if there is anything.
-fn rendered(shelf: &Shelf, path: &str) -> Option<Answer> {
+fn rendered(shelf: &Shelf, path: &str) -> Option<ResponseContent> {
     let shown = shelf.current();
     match PageId::at(path, &shown.site) {
-        Some(PageId::Live) => Some(Answer::Live(shown.site.render_live(&shelf.live()?, &shown.library))),
-        Some(place) => Some(Answer::Page(shown.site.render(place, &shown.library))),
+        Some(PageId::Live) => Some(ResponseContent::Live(shown.site.render_live(&shelf.live()?, &shown.library))),
+        Some(place) => Some(ResponseContent::Page(shown.site.render(place, &shown.library))),
         None if path == LIVE_DATA => {
             let runs = shelf.live()?;
-            Some(Answer::Data(live_json(&runs, &shown.site.live_content(&runs)).to_string()))
+            Some(ResponseContent::Data(live_json(&runs, &shown.site.live_content(&runs)).to_string()))
         }
         None => {
             let run = shown.site.bundle_at(path)?;
             let bytes = bundle_bytes(shown.paths.get(run)?);
-            bytes.map_err(|error| tracing::warn!("no bundle of {path}: {error}")).ok().map(Answer::Bundle)
+            bytes.map_err(|error| tracing::warn!("no bundle of {path}: {error}")).ok().map(ResponseContent::Bundle)
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{Extras, SiteError, extras::Contents, live::LiveLogs, reading::read_a
 /// Pause between two checks of the folder.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Length and time of change of the files that make a run what it is.
+/// Length and modification time of the files of a run.
 type Stamp = Vec<(u64, Option<SystemTime>)>;
 
 /// The site and the library that pages are rendered from.

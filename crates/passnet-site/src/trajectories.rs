@@ -14,7 +14,7 @@ const MAX: usize = 5000;
 /// Reads JSONL files and folders, as `passnet traj` does.
 ///
 /// # Errors
-/// If a file cannot be read or a line is no trajectory.
+/// If a file cannot be read or a line is not a trajectory.
 pub(crate) fn trajectories(paths: &[PathBuf]) -> Result<Vec<TrajectoryView>, SiteError> {
     corpus::read(paths)?.take(MAX).map(|trajectory| Ok(view(&trajectory?)?)).collect()
 }
@@ -51,7 +51,7 @@ fn view(trajectory: &Trajectory) -> serde_json::Result<TrajectoryView> {
     })
 }
 
-/// Arguments as they read best: one after the other, texts on lines of their own.
+/// Arguments in readable form: one after the other, each text on separate lines.
 fn arguments(value: &Value) -> String {
     let Value::Object(fields) = value else { return value.to_string() };
     let field = |(name, value): (&String, &Value)| match value {

@@ -1,6 +1,6 @@
 //! Runs side by side: names, ranks and cautions.
 
-use crate::{boards::path_of, view::RunView};
+use crate::{standings::path_of, view::RunView};
 
 /// A run and its name in the report.
 #[derive(Clone)]

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 use passnet_record::{Status, Verdict};
+use passnet_score::median;
 
 use crate::{
     compare::RankedRun,
-    draw::cloud::{Mark, Series, cloud},
+    draw::cloud::{CloudMark, Series, cloud},
     format::{duration, ratio},
 };
 
@@ -47,7 +48,7 @@ pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
 /// Returns the correct graphs of a run that were timed, with their compile times.
 fn series<'a>(entry: &'a RankedRun<'_>) -> Series<'a> {
     let mark = |verdict: &'a Verdict| {
-        Some(Mark {
+        Some(CloudMark {
             compile_ns: verdict.compile_ns()?,
             speedup: verdict.scored_timing()?.speedup.ratio,
             name: &verdict.id.task,
@@ -59,9 +60,10 @@ fn series<'a>(entry: &'a RankedRun<'_>) -> Series<'a> {
 
 fn row(entry: &RankedRun<'_>) -> Markup {
     let timed = || entry.run.verdicts.iter().filter(|verdict| verdict.status == Status::Correct);
-    let compile: Vec<f64> = timed().filter_map(Verdict::compile_ns).collect();
-    let steady = timed().filter_map(|verdict| Some(verdict.scored_timing()?.candidate.median_ns)).collect();
-    let eager = timed().filter_map(|verdict| Some(verdict.scored_timing()?.base.median_ns)).collect();
+    let mut compile: Vec<f64> = timed().filter_map(Verdict::compile_ns).collect();
+    let mut steady: Vec<f64> =
+        timed().filter_map(|verdict| Some(verdict.scored_timing()?.candidate.median_ns)).collect();
+    let mut eager: Vec<f64> = timed().filter_map(|verdict| Some(verdict.scored_timing()?.base.median_ns)).collect();
     let longest = compile.iter().copied().reduce(f64::max);
     let paid: Vec<Option<f64>> = timed().filter_map(break_even).collect();
     // Kept apart from the median of the calls, which would otherwise be that of the graphs that happened to
@@ -75,12 +77,12 @@ fn row(entry: &RankedRun<'_>) -> Markup {
         tr {
             th.author scope="row" { (entry.label) }
             td { (entry.run.header.settings.weights) }
-            (cell(median(compile), duration))
+            (cell(median(&mut compile), duration))
             (cell(longest, duration))
-            (cell(median(steady), duration))
-            (cell(median(eager), duration))
-            (cell(median(timed().filter_map(memory).collect()), ratio))
-            (cell(median(paid.iter().flatten().copied().collect()), |calls| format!("{calls:.0} calls")))
+            (cell(median(&mut steady), duration))
+            (cell(median(&mut eager), duration))
+            (cell(median(&mut timed().filter_map(memory).collect::<Vec<_>>()), ratio))
+            (cell(median(&mut paid.iter().flatten().copied().collect::<Vec<_>>()), |calls| format!("{calls:.0} calls")))
             td.number data-sort=(never) { (never) }
         }
     }
@@ -101,9 +103,4 @@ fn break_even(verdict: &Verdict) -> Option<Option<f64>> {
     let gain = timing.base.median_ns - timing.candidate.median_ns;
     // A whole call cannot pay off in part.
     Some((gain > 0.0).then(|| (compile / gain).ceil()))
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

@@ -5,7 +5,7 @@ use passnet_score::ToleranceScore;
 
 use crate::{
     compare::RankedRun,
-    draw::at,
+    draw::{COLOURS, at},
     format::{name_end, score},
 };
 
@@ -20,20 +20,18 @@ const LEGEND_ROW: f64 = 20.0;
 const LEGEND_COLUMNS: usize = 3;
 /// Characters of a name that fit a legend column; the full name is in its tooltip.
 const LEGEND_CHARS: usize = 28;
-/// Colours (`c0` ... in the style sheet) before they repeat.
-const COLOURS: usize = 8;
 /// Error classes are forgiven from t = 1; the shade begins half a step before.
 const FORGIVEN_FROM: f64 = 0.5;
 
 /// The plot's coordinates.
-struct Axes {
+struct CurveAxes {
     first_t: i32,
     last_t: i32,
     low: f64,
     high: f64,
 }
 
-impl Axes {
+impl CurveAxes {
     /// Returns axes that contain all curves, and 1.
     fn of(entries: &[RankedRun<'_>]) -> Option<Self> {
         let points = || entries.iter().flat_map(|entry| &entry.run.score.by_tolerance);
@@ -72,7 +70,7 @@ fn decade_ticks() -> impl Iterator<Item = f64> {
 
 /// Draws the curves; nothing for no runs. Ids of the drawing begin with `id`.
 pub(crate) fn curves(entries: &[RankedRun<'_>], id: &str) -> Markup {
-    let Some(axes) = Axes::of(entries) else { return html! {} };
+    let Some(axes) = CurveAxes::of(entries) else { return html! {} };
     let rows = entries.len().div_ceil(LEGEND_COLUMNS);
     let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + rows as f64 * LEGEND_ROW;
     html! {
@@ -86,7 +84,7 @@ pub(crate) fn curves(entries: &[RankedRun<'_>], id: &str) -> Markup {
     }
 }
 
-fn grid(axes: &Axes) -> Markup {
+fn grid(axes: &CurveAxes) -> Markup {
     let (left, right, bottom) = (LEFT, WIDTH - RIGHT, TOP + PLOT_HEIGHT);
     let forgiven = axes.x(FORGIVEN_FROM);
     html! {
@@ -107,7 +105,7 @@ fn grid(axes: &Axes) -> Markup {
     }
 }
 
-fn curve(axes: &Axes, entry: &RankedRun<'_>) -> Markup {
+fn curve(axes: &CurveAxes, entry: &RankedRun<'_>) -> Markup {
     let scores = &entry.run.score.by_tolerance;
     let points: Vec<String> =
         scores.iter().map(|score| format!("{},{}", at(axes.x(score.t.into())), at(axes.y(score.es)))).collect();
@@ -156,7 +154,7 @@ fn marker(series: usize, x: f64, y: f64) -> String {
 
 /// Returns the drawn values as a table: tolerances down, runs across.
 pub(crate) fn curve_table(entries: &[RankedRun<'_>]) -> Markup {
-    let Some(axes) = Axes::of(entries) else { return html! {} };
+    let Some(axes) = CurveAxes::of(entries) else { return html! {} };
     let value = |entry: &RankedRun<'_>, t: i32| {
         entry.run.score.by_tolerance.iter().find(|at| at.t == t).map_or_else(|| "–".to_owned(), |at| score(at.es))
     };

@@ -4,6 +4,7 @@ pub(crate) mod bars;
 pub(crate) mod cloud;
 pub(crate) mod difference;
 mod fold;
+pub(crate) mod forest;
 pub(crate) mod graph;
 mod graph_parts;
 pub(crate) mod history;
@@ -12,6 +13,9 @@ pub(crate) mod lines;
 mod names;
 pub(crate) mod plots;
 pub(crate) mod scatter;
+
+/// Colours (`c0` ... in the style sheet) before they repeat.
+pub(crate) const COLOURS: usize = 8;
 
 /// Returns a coordinate, to a tenth of a unit.
 pub(crate) fn at(coordinate: f64) -> String {

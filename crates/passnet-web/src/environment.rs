@@ -37,23 +37,23 @@ pub(crate) fn environment(entries: &[RankedRun<'_>]) -> Markup {
 /// The group of facts in which runs always differ.
 const RUN: &str = "Run";
 
-type Row = (String, Vec<String>);
+type FactRow = (String, Vec<String>);
 
 /// Builds rows of facts: one value per run.
-struct Rows<'a>(&'a [RankedRun<'a>]);
+struct FactRows<'a>(&'a [RankedRun<'a>]);
 
-impl Rows<'_> {
-    fn of_run(&self, name: &str, value: &dyn Fn(&RunView) -> String) -> Row {
+impl FactRows<'_> {
+    fn of_run(&self, name: &str, value: &dyn Fn(&RunView) -> String) -> FactRow {
         (name.to_owned(), self.0.iter().map(|entry| or_dash(value(entry.run))).collect())
     }
 
-    fn of_header(&self, name: &str, value: &dyn Fn(&RunHeader) -> String) -> Row {
+    fn of_header(&self, name: &str, value: &dyn Fn(&RunHeader) -> String) -> FactRow {
         self.of_run(name, &|run| value(&run.header))
     }
 }
 
-fn groups(entries: &[RankedRun<'_>]) -> [(&'static str, Vec<Row>); 4] {
-    let rows = Rows(entries);
+fn groups(entries: &[RankedRun<'_>]) -> [(&'static str, Vec<FactRow>); 4] {
+    let rows = FactRows(entries);
     let header = |name: &str, value: &dyn Fn(&RunHeader) -> String| rows.of_header(name, value);
     let versions: BTreeSet<&String> =
         entries.iter().flat_map(|entry| entry.run.header.fingerprint.versions.keys()).collect();
@@ -78,7 +78,7 @@ fn groups(entries: &[RankedRun<'_>]) -> [(&'static str, Vec<Row>); 4] {
     ]
 }
 
-fn settings(rows: &Rows<'_>) -> Vec<Row> {
+fn settings(rows: &FactRows<'_>) -> Vec<FactRow> {
     let header = |name: &str, value: &dyn Fn(&RunHeader) -> String| rows.of_header(name, value);
     vec![
         header("suite", &|header| format!("{} {}", header.suite, header.suite_version)),

@@ -1,12 +1,18 @@
 //! Numbers and times as the report writes them.
 
+use maud::{Markup, html};
 pub(crate) use passnet_record::counted;
 use passnet_score::Interval;
+
+/// Returns a name in which lines may break after the separators of paths.
+pub(crate) fn breakable(name: &str) -> Markup {
+    html! { @for part in name.split_inclusive(['/', ':', '_']) { (part) wbr; } }
+}
 
 /// Returns a ratio: `1.52×`.
 pub(crate) fn ratio(value: f64) -> String {
     match value {
-        // The bounds are those of rounding, so that no value is printed with a digit too many.
+        // The bounds follow the rounding, so that no value is printed with too many digits.
         v if v >= 99.95 => format!("{v:.0}×"),
         v if v >= 9.995 => format!("{v:.1}×"),
         v => format!("{v:.2}×"),

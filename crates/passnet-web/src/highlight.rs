@@ -1,7 +1,7 @@
 //! Source code as lines of HTML with keywords, strings and comments marked.
 //!
 //! Passes are Python, and their kernels are C++ in files or in strings. One scanner serves both: it knows comments, strings and
-//! words, which is enough for a reader. It never fails: what it does not know is plain.
+//! words, which is enough for a reader. It never fails: text that it does not know stays plain.
 
 use maud::{Escaper, Markup, PreEscaped};
 use std::fmt::Write as _;
@@ -82,14 +82,14 @@ impl Language {
 
 /// A part of the source that is marked, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Marking {
     Plain,
     Keyword,
     Text,
     Comment,
 }
 
-impl Kind {
+impl Marking {
     /// Element that marks the part. The names are short, because a page has thousands of them.
     fn element(self) -> Option<&'static str> {
         match self {
@@ -108,7 +108,7 @@ pub(crate) fn highlighted(source: &str, language: Language, most: usize) -> Vec<
     for (kind, text) in scan(&source[..marked], language) {
         put(&mut lines, kind, text);
     }
-    put(&mut lines, Kind::Plain, &source[marked..]);
+    put(&mut lines, Marking::Plain, &source[marked..]);
     // A last line without an end is a line; an empty one is not.
     if lines.last().is_some_and(String::is_empty) {
         lines.pop();
@@ -116,7 +116,7 @@ pub(crate) fn highlighted(source: &str, language: Language, most: usize) -> Vec<
     lines.into_iter().map(PreEscaped).collect()
 }
 
-fn put(lines: &mut Vec<String>, kind: Kind, text: &str) {
+fn put(lines: &mut Vec<String>, kind: Marking, text: &str) {
     for (index, part) in text.split('\n').enumerate() {
         if index > 0 {
             lines.push(String::new());
@@ -136,10 +136,10 @@ fn put(lines: &mut Vec<String>, kind: Kind, text: &str) {
 }
 
 /// Splits a source into parts; together they are the source.
-fn scan(source: &str, language: Language) -> Vec<(Kind, &str)> {
+fn scan(source: &str, language: Language) -> Vec<(Marking, &str)> {
     let mut parts = Vec::new();
     if language == Language::Plain {
-        return vec![(Kind::Plain, source)];
+        return vec![(Marking::Plain, source)];
     }
     let (mut at, mut plain) = (0, 0);
     while at < source.len() {
@@ -149,10 +149,10 @@ fn scan(source: &str, language: Language) -> Vec<(Kind, &str)> {
             at += word(rest).max(rest.chars().next().map_or(1, char::len_utf8));
             continue;
         };
-        parts.push((Kind::Plain, &source[plain..at]));
+        parts.push((Marking::Plain, &source[plain..at]));
         let text = &rest[..length];
         // A kernel in one colour would be unreadable, and kernels are what people look for.
-        if language == Language::Python && kind == Kind::Text && is_kernel(text) {
+        if language == Language::Python && kind == Marking::Text && is_kernel(text) {
             parts.extend(scan(text, Language::Cpp));
         } else {
             parts.push((kind, text));
@@ -160,7 +160,7 @@ fn scan(source: &str, language: Language) -> Vec<(Kind, &str)> {
         at += length;
         plain = at;
     }
-    parts.push((Kind::Plain, &source[plain..]));
+    parts.push((Marking::Plain, &source[plain..]));
     parts
 }
 
@@ -170,25 +170,25 @@ fn is_kernel(text: &str) -> bool {
 }
 
 /// Returns the marked part at the beginning of a source, and its length in bytes.
-fn token(rest: &str, language: Language) -> Option<(Kind, usize)> {
+fn token(rest: &str, language: Language) -> Option<(Marking, usize)> {
     let line = || rest.find('\n').unwrap_or(rest.len());
     let until = |from: usize, end: &str| rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len());
     match language {
-        Language::Python if rest.starts_with('#') => return Some((Kind::Comment, line())),
-        Language::Python if rest.starts_with("\"\"\"") => return Some((Kind::Text, until(3, "\"\"\""))),
-        Language::Python if rest.starts_with("'''") => return Some((Kind::Text, until(3, "'''"))),
+        Language::Python if rest.starts_with('#') => return Some((Marking::Comment, line())),
+        Language::Python if rest.starts_with("\"\"\"") => return Some((Marking::Text, until(3, "\"\"\""))),
+        Language::Python if rest.starts_with("'''") => return Some((Marking::Text, until(3, "'''"))),
         // The quotes of a Python string around a kernel are not those of a C++ string.
-        Language::Cpp if rest.starts_with("\"\"\"") => return Some((Kind::Text, 3)),
-        Language::Cpp if rest.starts_with("//") => return Some((Kind::Comment, line())),
-        Language::Cpp if rest.starts_with("/*") => return Some((Kind::Comment, until(2, "*/"))),
-        Language::Cpp if rest.starts_with('#') => return Some((Kind::Keyword, word(&rest[1..]) + 1)),
+        Language::Cpp if rest.starts_with("\"\"\"") => return Some((Marking::Text, 3)),
+        Language::Cpp if rest.starts_with("//") => return Some((Marking::Comment, line())),
+        Language::Cpp if rest.starts_with("/*") => return Some((Marking::Comment, until(2, "*/"))),
+        Language::Cpp if rest.starts_with('#') => return Some((Marking::Keyword, word(&rest[1..]) + 1)),
         _ => {}
     }
     if rest.starts_with(['"', '\'']) {
-        return Some((Kind::Text, quoted(rest)));
+        return Some((Marking::Text, quoted(rest)));
     }
     let length = word(rest);
-    language.keywords().contains(&&rest[..length]).then_some((Kind::Keyword, length))
+    language.keywords().contains(&&rest[..length]).then_some((Marking::Keyword, length))
 }
 
 /// Returns the length of a string on one line, with its quotes; up to the end of the line if it is not closed.

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use passnet_record::Status;
 
 use crate::{
-    boards::path_of,
     compare::RankedRun,
     format::{interval, percent, ratio, score},
+    standings::path_of,
 };
 
 /// One row per run, best first.

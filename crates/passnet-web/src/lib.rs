@@ -14,9 +14,9 @@
 //! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("No runs were given."));
 //! ```
 
-mod boards;
 mod compare;
 mod comparison_text;
+mod contests;
 mod costs;
 mod curves;
 mod draw;
@@ -32,13 +32,16 @@ mod live;
 mod metadata;
 mod page;
 mod pages;
+mod plain;
 mod published;
 pub mod ranking;
 mod shell;
 mod site;
+mod standings;
 pub mod study;
 mod tasks;
 mod training_course;
+mod traits;
 mod view;
 
 pub use compare::cautions;
@@ -47,8 +50,10 @@ pub use figures::{FigureSeries, category, figures};
 pub use live::{LiveFailure, LiveFleet, LiveRun, LiveState, LiveStation};
 pub use page::report_page;
 pub use pages::comparison::compare;
+pub use plain::{PlainCurve, PlainPage, PlainPart, plain_page};
 pub use shell::{content_security_policy, live_content_security_policy};
-pub use site::{PageId, Site};
+pub use site::{PageId, Site, SuiteTraits};
+pub use traits::{GraphTraits, OperationKind};
 pub use view::{
     Archive, BisectedView, DatasetView, GraphView, LintFinding, Origin, PassSet, PassText, RunView, SampleLine,
     TableView, TrainingView, TrajectoryView, Trials, Turn,

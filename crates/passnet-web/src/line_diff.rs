@@ -18,16 +18,16 @@ const MAX_ROWS: usize = 300;
 const MAX_MARKED: usize = 20_000;
 
 /// A row: positions of a line on the left and on the right, from 0. A row with both is an equal line.
-type Row = (Option<usize>, Option<usize>);
+type DiffRow = (Option<usize>, Option<usize>);
 
 /// Returns the rows of two texts: a longest common subsequence of lines, and the lines that only one has, left before right.
-fn rows(left: &[&str], right: &[&str]) -> Vec<Row> {
+fn rows(left: &[&str], right: &[&str]) -> Vec<DiffRow> {
     let same = |(a, b): &(&&str, &&str)| a == b;
     // The equal head and tail need no table, which grows with the product of the lines.
     let head = left.iter().zip(right).take_while(same).count();
     let tail = left[head..].iter().rev().zip(right[head..].iter().rev()).take_while(same).count();
     let (old, new) = (&left[head..left.len() - tail], &right[head..right.len() - tail]);
-    let mut rows: Vec<Row> = (0..head).map(|at| (Some(at), Some(at))).collect();
+    let mut rows: Vec<DiffRow> = (0..head).map(|at| (Some(at), Some(at))).collect();
     let width = new.len() + 1;
     let mut common = Vec::new();
     if old.len() * new.len() <= MAX_CELLS {
@@ -59,9 +59,10 @@ fn rows(left: &[&str], right: &[&str]) -> Vec<Row> {
 }
 
 /// Puts removed and added lines of one place next to each other. In the result, rows with two positions are equal or changed lines.
-fn paired(rows: Vec<Row>) -> Vec<Row> {
-    let (mut result, mut removed, mut added): (Vec<Row>, Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new(), Vec::new());
-    let flush = |result: &mut Vec<Row>, removed: &mut Vec<usize>, added: &mut Vec<usize>| {
+fn paired(rows: Vec<DiffRow>) -> Vec<DiffRow> {
+    let (mut result, mut removed, mut added): (Vec<DiffRow>, Vec<usize>, Vec<usize>) =
+        (Vec::new(), Vec::new(), Vec::new());
+    let flush = |result: &mut Vec<DiffRow>, removed: &mut Vec<usize>, added: &mut Vec<usize>| {
         for at in 0..removed.len().max(added.len()) {
             result.push((removed.get(at).copied(), added.get(at).copied()));
         }
@@ -86,7 +87,7 @@ fn paired(rows: Vec<Row>) -> Vec<Row> {
 pub(crate) fn side_by_side(left: &str, right: &str, names: (&str, &str), language: Language) -> Markup {
     let (old, new): (Vec<&str>, Vec<&str>) = (left.lines().collect(), right.lines().collect());
     let rows = rows(&old, &new);
-    let differs = |&(a, b): &Row| a.map(|at| old[at]) != b.map(|at| new[at]);
+    let differs = |&(a, b): &DiffRow| a.map(|at| old[at]) != b.map(|at| new[at]);
     let changed: Vec<bool> = rows.iter().map(differs).collect();
     if !changed.contains(&true) {
         return html! { p { "The two files are equal." } };
@@ -122,7 +123,7 @@ pub(crate) fn side_by_side(left: &str, right: &str, names: (&str, &str), languag
 mod tests {
     use super::*;
 
-    fn check(left: &[&str], right: &[&str], expected: &[Row]) {
+    fn check(left: &[&str], right: &[&str], expected: &[DiffRow]) {
         assert_eq!(rows(left, right), expected, "{left:?} {right:?}");
     }
 

@@ -44,7 +44,7 @@ pub fn report_page(runs: &[RunView]) -> String {
             section("environment", "Environment", environment(&entries)),
         ]
     };
-    document(&Document { title: &title, places: Vec::new(), crumbs: Vec::new(), lead, sections, is_live: false })
+    document(&Document::of_one_file(&title, lead, sections))
 }
 
 fn title(runs: &[RunView]) -> String {

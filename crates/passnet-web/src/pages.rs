@@ -1,9 +1,12 @@
 //! One module per page.
+//!
+//! Lists and texts have largest lengths, so that a page of a large run stays below 300 KB. `cargo xtask bench pages` measures this.
 
 mod author;
 mod bisected;
 mod board;
 pub(crate) mod comparison;
+mod contest;
 mod context;
 mod dataset;
 mod evaluation;
@@ -67,7 +70,7 @@ fn document(context: &Context<'_>, live: &[LiveRun]) -> String {
     crumbs.extend(page.above.iter().map(crumb));
     let places = places(context);
     let (lead, sections, is_live) = (page.lead, page.sections, here == PageId::Live);
-    shell::document(&Document { title: &page.title, places, crumbs, lead, sections, is_live })
+    shell::document(&Document { title: &page.title, places, crumbs, lead, sections, is_live, refresh_s: None })
 }
 
 /// Returns the main pages that the site has.

@@ -9,7 +9,7 @@ use crate::{
     shell::scrolling,
 };
 
-/// Tasks up to which each is a category of its own.
+/// Tasks up to which each is a separate category.
 const MAX_CATEGORIES: usize = 10;
 
 /// S(t), ES(t) and the distributions of speed-ups, one curve per run.

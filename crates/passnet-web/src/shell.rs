@@ -2,7 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-const STYLE: &str = include_str!("../assets/report.css");
+/// In the Python package, because the page of `passnet optimize` is written there.
+const STYLE: &str = include_str!("../../../python/passnet/style.css");
 /// One script element; its hash is in [`SCRIPT_HASH`].
 const SCRIPT: &str = concat!(
     include_str!("../assets/sort.js"),
@@ -55,13 +56,22 @@ pub(crate) struct Crumb {
 /// Content of a page.
 pub(crate) struct Document<'a> {
     pub(crate) title: &'a str,
-    /// Main pages of the site; empty for a file of its own.
+    /// Main pages of the site; empty for a separate file.
     pub(crate) places: Vec<NavLink>,
     pub(crate) crumbs: Vec<Crumb>,
     pub(crate) lead: Markup,
     pub(crate) sections: Vec<Section>,
     /// The page asks its server for new figures.
     pub(crate) is_live: bool,
+    /// Time after which browsers load the page again, in seconds.
+    pub(crate) refresh_s: Option<u32>,
+}
+
+impl<'a> Document<'a> {
+    /// Returns a page of one file, without links to others.
+    pub(crate) fn of_one_file(title: &'a str, lead: Markup, sections: Vec<Section>) -> Self {
+        Self { title, places: Vec::new(), crumbs: Vec::new(), lead, sections, is_live: false, refresh_s: None }
+    }
 }
 
 /// Returns the policy that pages carry and that a server repeats: nothing is loaded from anywhere, no form is sent, and the only
@@ -90,6 +100,7 @@ pub(crate) fn document(document: &Document<'_>) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(policy);
+                @if let Some(seconds) = document.refresh_s { meta http-equiv="refresh" content=(seconds); }
                 title { (document.title) }
                 link rel="icon" href=(ICON);
                 style { (PreEscaped(STYLE)) }

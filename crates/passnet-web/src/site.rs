@@ -7,4 +7,7 @@ mod paths;
 mod slug;
 
 pub(crate) use self::model::{GRAPHS_PER_PAGE, SAMPLES_PER_PAGE};
-pub use self::{model::Site, page_id::PageId};
+pub use self::{
+    model::{Site, SuiteTraits},
+    page_id::PageId,
+};

@@ -1,4 +1,4 @@
-//! Study: how often compilers make subgraphs slower, and where the time goes. `docs/reference/study.md` defines what is counted.
+//! Study: how often compilers make subgraphs slower, and where the time goes. `docs/reference/study.md` defines the counts.
 
 mod bands;
 mod compiler;

@@ -5,7 +5,7 @@ use passnet_score::Interval;
 
 use crate::{
     TrainingView,
-    draw::lines::{Chart, Line, Mark},
+    draw::lines::{Chart, Line, LineMark},
 };
 
 /// A checkpoint with its scores.
@@ -20,7 +20,7 @@ pub(crate) struct Checkpoint<'a> {
 pub(crate) struct TrainingTimeline<'a> {
     points: Vec<(f64, &'a CurvePoint)>,
     pub(crate) checkpoints: Vec<Checkpoint<'a>>,
-    /// Authors on the same suite that are no checkpoints.
+    /// Authors on the same suite that are not checkpoints.
     pub(crate) references: Vec<(&'a str, &'a TrainingScores)>,
     /// Names of the stages, with the step at which each began.
     pub(crate) stages: Vec<(&'a str, f64)>,
@@ -57,8 +57,8 @@ impl<'a> TrainingTimeline<'a> {
         }
         let suite = course.checkpoints.first().map(|checkpoint| checkpoint.scores.suite.as_str());
         let others = view.scores.iter().filter(|(author, scores)| {
-            // Scores over another suite are no reference for these.
-            // Scores of another suite are not comparable with those of the checkpoints.
+            // Scores over another suite cannot be compared with these. Scores of another suite are not comparable with
+            // those of the checkpoints.
             !authors.contains(&author.as_str()) && suite.is_none_or(|suite| suite == scores.suite)
         });
         course.references = others.map(|(author, scores)| (author.as_str(), scores)).collect();
@@ -71,8 +71,8 @@ impl<'a> TrainingTimeline<'a> {
 
     /// Returns the line of a figure; `None` if it was measured nowhere.
     pub(crate) fn line(&self, name: &str, value: impl Fn(&CurvePoint) -> Option<f64>) -> Option<Line> {
-        let marks = self.points.iter().filter_map(|&(x, point)| Some(Mark { x, y: value(point)?, bounds: None }));
-        let marks: Vec<Mark> = marks.collect();
+        let marks = self.points.iter().filter_map(|&(x, point)| Some(LineMark { x, y: value(point)?, bounds: None }));
+        let marks: Vec<LineMark> = marks.collect();
         (!marks.is_empty()).then(|| Line { name: name.to_owned(), marks })
     }
 
@@ -84,7 +84,7 @@ impl<'a> TrainingTimeline<'a> {
         value: impl Fn(&TrainingScores) -> Option<(f64, Option<Interval>)>,
     ) -> Chart<'c> {
         let mark = |checkpoint: &Checkpoint<'_>| {
-            value(checkpoint.scores).map(|(y, bounds)| Mark { x: checkpoint.step, y, bounds })
+            value(checkpoint.scores).map(|(y, bounds)| LineMark { x: checkpoint.step, y, bounds })
         };
         let marks = self.checkpoints.iter().filter_map(mark).collect();
         let reference = |(name, scores): &(&str, &TrainingScores)| Some(((*name).to_owned(), value(scores)?.0));
@@ -134,7 +134,7 @@ mod tests {
         let scores = authors.map(|(name, suite)| (name.to_owned(), scores(suite)));
         let view = TrainingView { name: "a".to_owned(), events, scores: BTreeMap::from(scores) };
         let course = TrainingTimeline::of(&view);
-        let steps = |marks: Vec<Mark>| marks.iter().map(|mark| mark.x).collect::<Vec<_>>();
+        let steps = |marks: Vec<LineMark>| marks.iter().map(|mark| mark.x).collect::<Vec<_>>();
         assert_eq!(steps(course.line("loss", |point| point.loss).unwrap().marks), [20.0, 35.0]);
         assert_eq!(
             course.checkpoints.iter().map(|one| (one.step, one.author)).collect::<Vec<_>>(),

@@ -55,7 +55,7 @@ impl RunView {
     pub fn cost_usd(&self) -> Option<f64> {
         let writing = match self.header.metadata.writing {
             Some(writing) => writing.usd.filter(|usd| (0.0..f64::INFINITY).contains(usd))?,
-            // A log of before version 0.3 does not say what its model used.
+            // A log from before version 0.3 does not contain the use of its model.
             None if self.header.author.kind() == "llm" => return None,
             None => 0.0,
         };

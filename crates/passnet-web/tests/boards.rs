@@ -5,7 +5,9 @@ mod fixture;
 use passnet_graph::Graph;
 use passnet_record::{AuthorSpec, ContentId, ExecutionPath, GraphId, WritingCost};
 use passnet_score::Interval;
-use passnet_web::{Archive, GraphView, PageId, PassSet, PassText, RunView, Site, Trials};
+use passnet_web::{
+    Archive, GraphTraits, GraphView, OperationKind, PageId, PassSet, PassText, RunView, Site, SuiteTraits, Trials,
+};
 
 struct Empty;
 
@@ -207,4 +209,57 @@ fn money_is_shown_where_every_price_is_known() {
     assert!(page.contains("$1.50 at $3.00 per device hour") && page.contains("1200 in, 34 out, $0.250"), "{page}");
     let (_, site) = cost(None, writing(None), true);
     assert!(site.render(PageId::Run(0), &Empty).contains("1200 in, 34 out<"));
+}
+
+/// A complete run over many tasks of one graph each, with this speed-up on each.
+fn constant(author: &str, speedup: f64) -> RunView {
+    let mut run = fixture::runs().remove(1);
+    run.header.author = AuthorSpec::new(author, None);
+    run.header.run = author.to_owned();
+    let mut graph = run.verdicts.remove(0);
+    graph.status = passnet_record::Status::Correct;
+    (graph.reason, graph.tolerance) = (None, Some(-6));
+    run.verdicts = (0..12)
+        .map(|task| {
+            let mut verdict = graph.clone();
+            verdict.id.task = format!("task-{task}");
+            // Tasks differ much more than authors do.
+            let ratio = speedup * if task % 2 == 0 { 4.0 } else { 0.5 };
+            for timing in &mut verdict.timings {
+                timing.speedup =
+                    passnet_record::RatioInterval { ratio, low: 0.99 * ratio, high: 1.01 * ratio, confidence: 0.95 };
+            }
+            verdict
+        })
+        .collect();
+    run.header.graphs = run.verdicts.len();
+    let outcomes = passnet_score::Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at);
+    run.score =
+        passnet_score::ScoreReport::new(&outcomes, &passnet_score::ScoreSettings::default()).expect("there are graphs");
+    run
+}
+
+/// Traits of the graphs of [`constant`]: the first six tasks are of language models.
+fn traits(suite: &str, tasks: &[RunView]) -> SuiteTraits {
+    let of = |(index, verdict): (usize, &passnet_record::Verdict)| {
+        let domain = if index < 6 { "language" } else { "audio" };
+        let traits = GraphTraits { domain: domain.to_owned(), operation: OperationKind::Reduction, launches: 1 };
+        (verdict.id.clone(), traits)
+    };
+    [(suite.to_owned(), tasks[0].verdicts.iter().enumerate().map(of).collect())].into()
+}
+
+#[test]
+fn the_front_page_says_who_wins_on_which_family() {
+    let runs = vec![constant("inductor", 1.1), constant("fuse", 1.6), constant("eager", 1.0)];
+    let traits = traits("demo", &runs);
+    let page = Site::new(runs, Vec::new(), None).with_traits(traits).render(PageId::Index, &Empty);
+    let winners = &page[page.find("id=\"winners\"").expect("a section of winners")..];
+    // The scores overlap, and fuse leads on every single task.
+    assert!(winners.contains("fuse is ahead in"), "{winners}");
+    for family in ["language", "audio", "reduction", "6 graphs", "12 graphs"] {
+        assert!(winners.contains(family), "{family}");
+    }
+    // Eager is the line at 1 and no author of the contest.
+    assert!(!winners.contains("class=\"c2\""));
 }

@@ -23,7 +23,7 @@ use passnet_record::{
 use passnet_run::{RunLog, RunStore};
 use serde_json::json;
 
-/// Pages of one kind that are asked of the server; of more, as many spread over all.
+/// Pages of one kind that are requested from the server. If there are more, the requested ones are spread evenly.
 const ASKED: usize = 60;
 
 fn root() -> PathBuf {
@@ -96,7 +96,7 @@ impl Material {
         }
     }
 
-    /// A run of its own author; its speed-ups differ from those of other runs.
+    /// A separate run author; its speed-ups differ from those of other runs.
     fn write_run(&self, directory: &Path, run: usize, graphs: usize, tasks: usize) {
         let header = RunHeader {
             run: format!("run-{run:02}"),

@@ -40,7 +40,7 @@ pub(crate) fn unfit(message: impl Into<String>) -> anyhow::Error {
 }
 
 /// Returns exit code 0 if a check succeeded, else [`BAD`].
-pub(crate) fn checked(good: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn exit_code(good: bool) -> anyhow::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD) })
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
 /// Prints how to continue, and returns [`BAD`].
 pub(crate) fn interrupted() -> anyhow::Result<ExitCode> {
     eprintln!("interrupted; run the same command again to continue");
-    checked(false)
+    exit_code(false)
 }
 
 /// Prints an error with its causes and returns the exit code. A reader that closed the pipe (`| head`) is not an error.

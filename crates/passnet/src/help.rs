@@ -30,14 +30,14 @@ Examples:
 
 /// Parses the command line. Exits after `--help`, `--version` or a usage error.
 pub(crate) fn parse() -> Cli {
-    let matches = grouped(Cli::command()).get_matches();
+    let matches = group_subcommands(Cli::command()).get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 /// Returns the command with a help page that lists subcommands by purpose.
 ///
 /// clap groups options but not subcommands, so the list is a part of the template.
-fn grouped(command: Command) -> Command {
+fn group_subcommands(command: Command) -> Command {
     let about = |name: &str| {
         let found = command.find_subcommand(name).and_then(Command::get_about);
         found.map(ToString::to_string).unwrap_or_default()
@@ -99,6 +99,6 @@ mod tests {
         let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), defined);
         assert_eq!(listed.len(), defined.len());
-        grouped(command).debug_assert();
+        group_subcommands(command).debug_assert();
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn text(text: &str) -> Result<()> {
 
 /// Writes a table to stdout.
 pub(crate) fn table(table: &TextTable) -> Result<()> {
-    text(&rendered(table))
+    text(&render(table))
 }
 
 /// Writes tables and lines to stdout.
@@ -39,7 +39,7 @@ pub(crate) fn report(report: &TextReport) -> Result<()> {
 }
 
 /// Returns a table as text, columns of numbers aligned to the right.
-pub(crate) fn rendered(table: &TextTable) -> String {
+pub(crate) fn render(table: &TextTable) -> String {
     let mut drawn = Table::new();
     drawn.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(TABLE_WIDTH);
     drawn.set_header(&table.titles);

@@ -66,7 +66,6 @@ impl ProgressLine {
         Self { bar, counts: Mutex::new(BTreeMap::new()), lines: ProgressLines::new() }
     }
 
-    /// Shows an event.
     pub(crate) fn show(&self, event: &Progress<'_>) {
         let Progress::Done { verdict, reused, done, total } = event else { return };
         if *reused {

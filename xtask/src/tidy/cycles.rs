@@ -10,14 +10,14 @@ use std::{
 };
 
 use super::{
-    modules::{CrateModules, Module, ModulePath},
-    violation::Violation,
+    modules::{CrateModules, ModulePath, SourceModule},
+    violation::BrokenRule,
 };
 
 /// Longest chain of re-exports that is followed.
 const MAX_REEXPORTS: usize = 16;
 
-pub(super) fn check(crates: &[CrateModules], violations: &mut Vec<Violation>) {
+pub(super) fn check(crates: &[CrateModules], violations: &mut Vec<BrokenRule>) {
     for package in crates {
         let edges = edges(package);
         for component in components(package.files.len(), &edges) {
@@ -27,7 +27,7 @@ pub(super) fn check(crates: &[CrateModules], violations: &mut Vec<Violation>) {
 }
 
 /// Names the files of a cycle and the imports that close it.
-fn describe(package: &CrateModules, edges: &Edges, component: &BTreeSet<usize>) -> Violation {
+fn describe(package: &CrateModules, edges: &Edges, component: &BTreeSet<usize>) -> BrokenRule {
     let mut message = format!("import cycle of {} files in {}:", component.len(), package.name);
     for &from in component {
         for (&to, line) in edges.get(&from).into_iter().flatten().filter(|(to, _)| component.contains(to)) {
@@ -36,7 +36,7 @@ fn describe(package: &CrateModules, edges: &Edges, component: &BTreeSet<usize>) 
         }
     }
     let first = component.first().map_or(Path::new(""), |&file| &package.files[file]);
-    Violation::new("cycle", first, 0, message)
+    BrokenRule::new("cycle", first, 0, message)
 }
 
 /// Imported files of each importing file, with the line of the first import.
@@ -67,6 +67,7 @@ fn edges(package: &CrateModules) -> Edges {
 
 /// Returns the file that defines what `segments` names, seen from the module at `path`; nothing for other crates.
 fn resolve(package: &CrateModules, path: &ModulePath, segments: &[String], depth: usize) -> Option<usize> {
+    // Two modules can re-export each other's names without end.
     if depth > MAX_REEXPORTS {
         return None;
     }
@@ -103,7 +104,7 @@ fn resolve(package: &CrateModules, path: &ModulePath, segments: &[String], depth
 fn resolve_item(
     package: &CrateModules,
     path: &ModulePath,
-    module: &Module,
+    module: &SourceModule,
     name: &str,
     rest: &[String],
     depth: usize,
@@ -128,8 +129,14 @@ fn resolve_item(
 
 /// Strongly connected components of at least two files.
 fn components(count: usize, edges: &Edges) -> Vec<BTreeSet<usize>> {
-    let mut search =
-        Search { edges, order: vec![None; count], low: vec![0; count], stack: Vec::new(), next: 0, found: Vec::new() };
+    let mut search = CycleSearch {
+        edges,
+        order: vec![None; count],
+        low: vec![0; count],
+        stack: Vec::new(),
+        next: 0,
+        found: Vec::new(),
+    };
     for file in 0..count {
         if search.order[file].is_none() {
             search.visit(file);
@@ -138,7 +145,7 @@ fn components(count: usize, edges: &Edges) -> Vec<BTreeSet<usize>> {
     search.found
 }
 
-struct Search<'e> {
+struct CycleSearch<'e> {
     edges: &'e Edges,
     order: Vec<Option<usize>>,
     low: Vec<usize>,
@@ -147,7 +154,7 @@ struct Search<'e> {
     found: Vec<BTreeSet<usize>>,
 }
 
-impl Search<'_> {
+impl CycleSearch<'_> {
     fn visit(&mut self, file: usize) {
         let order = self.next;
         self.order[file] = Some(order);
@@ -162,6 +169,7 @@ impl Search<'_> {
                     self.visit(target);
                     self.low[file] = self.low[file].min(self.low[target]);
                 }
+                // A search through the stack is fast enough: a crate has a few hundred files.
                 Some(seen) if self.stack.contains(&target) => self.low[file] = self.low[file].min(seen),
                 Some(_) => {}
             }

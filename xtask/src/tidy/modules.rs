@@ -17,14 +17,14 @@ pub(super) type ModulePath = Vec<String>;
 pub(super) struct CrateModules {
     pub(super) name: String,
     pub(super) files: Vec<PathBuf>,
-    pub(super) modules: BTreeMap<ModulePath, Module>,
+    pub(super) modules: BTreeMap<ModulePath, SourceModule>,
     /// Lengths of functions outside tests.
-    pub(super) functions: Vec<Function>,
+    pub(super) functions: Vec<FunctionSize>,
 }
 
 /// One module: a file or an inline `mod`.
 #[derive(Default)]
-pub(super) struct Module {
+pub(super) struct SourceModule {
     /// Index into [`CrateModules::files`].
     pub(super) file: usize,
     pub(super) items: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub(super) struct Module {
     pub(super) import_lines: Vec<(Vec<String>, usize)>,
 }
 
-pub(super) struct Function {
+pub(super) struct FunctionSize {
     pub(super) file: PathBuf,
     pub(super) line: usize,
     pub(super) name: String,
@@ -61,6 +61,7 @@ fn read_crate(root: &Path, folder: &Path) -> Result<CrateModules> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut package = CrateModules { name, files: Vec::new(), modules: BTreeMap::new(), functions: Vec::new() };
     let source = folder.join("src");
+    // A crate with both has its items in the library; its program only calls them.
     for entry in ["lib.rs", "main.rs"] {
         let file = source.join(entry);
         if root.join(&file).exists() {
@@ -82,8 +83,9 @@ impl CrateModules {
     }
 
     fn read_items(&mut self, root: &Path, items: &[Item], file: usize, folder: &Path, path: ModulePath) -> Result<()> {
-        let mut module = Module { file, ..Module::default() };
+        let mut module = SourceModule { file, ..SourceModule::default() };
         let mut children = Vec::new();
+        // Only shipped code counts: tests may import any file of their crate.
         for item in items.iter().filter(|item| !is_test(attributes(item))) {
             if let Some(name) = names::defined(item) {
                 module.items.insert(name);
@@ -133,7 +135,7 @@ impl CrateModules {
         let mut add = |signature: &syn::Signature, block: &syn::Block| {
             let line = signature.fn_token.span.start().line;
             let end = block.brace_token.span.close().end().line;
-            self.functions.push(Function {
+            self.functions.push(FunctionSize {
                 file: path.clone(),
                 line,
                 name: signature.ident.to_string(),
@@ -156,7 +158,7 @@ impl CrateModules {
     }
 }
 
-impl Module {
+impl SourceModule {
     fn import(&mut self, tree: &UseTree, prefix: &mut Vec<String>, line: usize) {
         match tree {
             UseTree::Path(path) => {
@@ -204,6 +206,7 @@ impl Module {
 pub(super) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
+            // `cfg(any(test, ...))` is shipped in some configuration, so it does not count as a test.
             || (attribute.path().is_ident("cfg")
                 && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test"))
     })

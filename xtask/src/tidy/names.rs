@@ -35,6 +35,7 @@ struct Collector<'a> {
 
 impl<'ast> Visit<'ast> for Collector<'_> {
     fn visit_path(&mut self, path: &'ast syn::Path) {
+        // A single segment names a local or an imported item; an import is recorded by itself. `::name` is another crate.
         if path.segments.len() > 1 && path.leading_colon.is_none() {
             let segments = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
             let line = path.segments.first().map_or(0, |segment| segment.ident.span().start().line);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::violation::{TextFile, Violation};
+use super::violation::{BrokenRule, TextFile};
 
 /// Crates whose sources may not reach outside themselves: no files, clock, environment, network, processes, threads.
 const PURE: &[&str] =
@@ -12,7 +12,7 @@ const PURE: &[&str] =
 const IMPURE: &[&str] =
     &["std::fs", "fs_err", "std::time", "std::env", "std::net", "std::process", "std::thread", "SystemTime", "Instant"];
 
-pub(super) fn check(root: &Path, sources: &[TextFile], violations: &mut Vec<Violation>) {
+pub(super) fn check(root: &Path, sources: &[TextFile], violations: &mut Vec<BrokenRule>) {
     for source in sources {
         check_text(source, violations);
         if source.has_extension("md") {
@@ -21,8 +21,8 @@ pub(super) fn check(root: &Path, sources: &[TextFile], violations: &mut Vec<Viol
     }
 }
 
-fn check_text(source: &TextFile, violations: &mut Vec<Violation>) {
-    let mut report = |rule, line, message: String| violations.push(Violation::new(rule, &source.path, line, message));
+fn check_text(source: &TextFile, violations: &mut Vec<BrokenRule>) {
+    let mut report = |rule, line, message: String| violations.push(BrokenRule::new(rule, &source.path, line, message));
     let is_code = source.has_extension("rs") || source.has_extension("py");
     let is_generated = source.has_extension("lock") || source.has_extension("snap");
     if source.path.ends_with("src/lib.rs")
@@ -33,6 +33,7 @@ fn check_text(source: &TextFile, violations: &mut Vec<Violation>) {
     let pure = PURE.iter().any(|package| source.path.starts_with(format!("crates/{package}/src")));
     for (index, line) in source.text.lines().enumerate() {
         let number = index + 1;
+        // In parts, here and below, so that these lines do not break the rules themselves.
         if !is_generated && (line.contains(concat!("/", "root/")) || line.contains(concat!("/", "work/"))) {
             report("machine-path", number, "an absolute path of one machine".to_owned());
         }
@@ -63,7 +64,7 @@ fn missing_on_front_page(text: &str) -> Option<&'static str> {
 }
 
 /// Checks that relative links lead to a file. Code blocks have no links.
-fn check_links(root: &Path, source: &TextFile, violations: &mut Vec<Violation>) {
+fn check_links(root: &Path, source: &TextFile, violations: &mut Vec<BrokenRule>) {
     let folder = source.path.parent().unwrap_or(Path::new(""));
     let mut in_code = false;
     for (index, line) in source.text.lines().enumerate() {
@@ -79,7 +80,7 @@ fn check_links(root: &Path, source: &TextFile, violations: &mut Vec<Violation>) 
             let external = target.contains("://") || target.starts_with("mailto:") || target.is_empty();
             if !external && !root.join(folder).join(target).exists() {
                 let message = format!("link to `{target}`, which does not exist");
-                violations.push(Violation::new("link", &source.path, index + 1, message));
+                violations.push(BrokenRule::new("link", &source.path, index + 1, message));
             }
         }
     }

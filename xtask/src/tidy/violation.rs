@@ -6,7 +6,7 @@ use std::{
 };
 
 /// One broken rule at one place.
-pub(super) struct Violation {
+pub(super) struct BrokenRule {
     pub(super) rule: &'static str,
     pub(super) file: PathBuf,
     /// 1-based; 0 where the violation concerns the whole file.
@@ -14,13 +14,13 @@ pub(super) struct Violation {
     pub(super) message: String,
 }
 
-impl Violation {
+impl BrokenRule {
     pub(super) fn new(rule: &'static str, file: &Path, line: usize, message: impl Into<String>) -> Self {
         Self { rule, file: file.to_owned(), line, message: message.into() }
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if self.line > 0 {

@@ -1,6 +1,6 @@
 //! The word list of STYLE.md: words and openings that make prose hard to read.
 
-use super::violation::{TextFile, Violation};
+use super::violation::{BrokenRule, TextFile};
 
 /// Words that are not used, in text or in identifiers, and their replacements.
 const WORDS: &[(&[&str], &str)] = &[
@@ -32,6 +32,10 @@ const PHRASES: &[(&str, &str)] = &[
     ("for ever", "without end"),
     ("give back", "return, release"),
     ("gives back", "returns, releases"),
+    ("given back", "returned, released"),
+    ("at hand", "available, given"),
+    ("put right", "corrected"),
+    ("comes of", "results from"),
     ("goes away", "is removed, disappears"),
     ("in vain", "without result"),
     ("last words", "last output"),
@@ -65,22 +69,22 @@ const OPENINGS: &[&str] = &[
     "Why",
 ];
 
-pub(super) fn check(sources: &[TextFile], violations: &mut Vec<Violation>) {
+pub(super) fn check(sources: &[TextFile], violations: &mut Vec<BrokenRule>) {
     for source in sources.iter().filter(|source| is_prose(source)) {
         let mut documented = false;
         for (index, line) in source.text.lines().enumerate() {
             for message in find_words(line) {
-                violations.push(Violation::new("word", &source.path, index + 1, message));
+                violations.push(BrokenRule::new("word", &source.path, index + 1, message));
             }
             let text = documentation(source, line);
             if let Some(text) = text {
                 if !documented && let Some(opening) = find_opening(text) {
                     let message = format!("documentation begins with `{opening}`; begin with the noun or a verb");
-                    violations.push(Violation::new("doc-opening", &source.path, index + 1, message));
+                    violations.push(BrokenRule::new("doc-opening", &source.path, index + 1, message));
                 }
                 if has_what_sentence(text) {
                     let message = "a sentence begins with `What`; begin with the noun";
-                    violations.push(Violation::new("what-sentence", &source.path, index + 1, message));
+                    violations.push(BrokenRule::new("what-sentence", &source.path, index + 1, message));
                 }
             }
             documented = text.is_some();
@@ -98,11 +102,15 @@ fn is_prose(source: &TextFile) -> bool {
             .any(|prefix| source.path.starts_with(prefix) || source.path.to_string_lossy().starts_with(prefix))
 }
 
-/// Returns the text of a line of Rust documentation or Markdown prose.
+/// Returns the text of a line of Rust documentation or Markdown prose, or of the first line of Python documentation.
 fn documentation<'l>(source: &TextFile, line: &'l str) -> Option<&'l str> {
     let line = line.trim_start();
     if source.has_extension("rs") {
         return line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start);
+    }
+    if source.has_extension("py") {
+        // Later lines of a docstring look like code.
+        return line.strip_prefix("\"\"\"").filter(|text| !text.is_empty());
     }
     (source.has_extension("md") && !line.is_empty() && !line.starts_with(['#', '|', '`', '<'])).then_some(line)
 }
@@ -152,6 +160,7 @@ fn split_words(line: &str) -> Vec<String> {
 
 fn find_opening(text: &str) -> Option<&'static str> {
     let first = text.split(|character: char| !character.is_alphabetic()).next()?;
+    // A question may begin with any of them.
     OPENINGS.iter().copied().find(|opening| *opening == first && !text.trim_end().ends_with('?'))
 }
 

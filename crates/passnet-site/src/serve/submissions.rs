@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header},
     response::Response,
 };
-use passnet_board::{Board, BoardError, Refusal};
+use passnet_board::{Board, BoardError, SubmissionRefusal};
 use passnet_record::ContentId;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -89,7 +89,7 @@ impl Submissions {
             let busy = error(StatusCode::SERVICE_UNAVAILABLE, "others are sending bundles; try again in a moment");
             return retry_after(busy, 1);
         };
-        let too_large = || refused(&Refusal::TooLarge { most });
+        let too_large = || refused(&SubmissionRefusal::TooLarge { most });
         // The announced length saves an upload that would be refused. It may be missing or wrong, so the limit
         // applies below as well.
         let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
@@ -145,11 +145,11 @@ fn network(address: IpAddr) -> String {
 }
 
 /// Answers with the reason of a refusal, and when to try again if time helps.
-fn refused(refusal: &Refusal) -> Response {
+fn refused(refusal: &SubmissionRefusal) -> Response {
     let (code, wait) = match refusal {
-        Refusal::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, None),
-        Refusal::TooMany { retry_after_s, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(*retry_after_s)),
-        Refusal::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, Some(BUSY_S)),
+        SubmissionRefusal::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, None),
+        SubmissionRefusal::TooMany { retry_after_s, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(*retry_after_s)),
+        SubmissionRefusal::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, Some(BUSY_S)),
         _ => (StatusCode::UNPROCESSABLE_ENTITY, None),
     };
     let response = error(code, &refusal.to_string());
@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn refusals_that_time_helps_name_a_time() {
-        let wait = |refusal: Refusal| {
+        let wait = |refusal: SubmissionRefusal| {
             let response = refused(&refusal);
             (response.status().as_u16(), response.headers().contains_key("retry-after"))
         };
-        assert_eq!(wait(Refusal::Full(100)), (503, true));
-        assert_eq!(wait(Refusal::Unfinished), (422, false));
+        assert_eq!(wait(SubmissionRefusal::Full(100)), (503, true));
+        assert_eq!(wait(SubmissionRefusal::Unfinished), (422, false));
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use passnet_score::Interval;
 
 use super::at;
-use crate::boards::Coverage;
+use crate::standings::Coverage;
 
 /// Draws covered, correct and faster graphs as one bar, with the numbers as text.
 pub(crate) fn coverage_bar(parts: Coverage) -> Markup {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::at;
+use super::{COLOURS, at};
 use crate::format::{counted, duration, name_end, ratio};
 
 const WIDTH: f64 = 640.0;
@@ -15,13 +15,11 @@ const LEGEND_ROW: f64 = 18.0;
 const LEGEND_COLUMNS: usize = 3;
 /// Letters of a name in the legend.
 const LEGEND_CHARS: usize = 24;
-/// Colours (`c0` ... in the style sheet) before they repeat.
-const COLOURS: usize = 8;
 /// Marks of one run; of more graphs, as many spread over all.
 const MAX_MARKS: usize = 300;
 
 /// A graph: compile time in nanoseconds, speed-up, and its name.
-pub(crate) struct Mark<'a> {
+pub(crate) struct CloudMark<'a> {
     pub(crate) compile_ns: f64,
     pub(crate) speedup: f64,
     pub(crate) name: &'a str,
@@ -32,7 +30,7 @@ pub(crate) struct Series<'a> {
     pub(crate) label: &'a str,
     /// Position among the runs of its suite; decides its colour.
     pub(crate) series: usize,
-    pub(crate) marks: Vec<Mark<'a>>,
+    pub(crate) marks: Vec<CloudMark<'a>>,
 }
 
 /// A logarithmic axis from one value to another.
@@ -65,7 +63,7 @@ impl Axis {
 
 /// Draws the graphs of runs; nothing for fewer than three graphs.
 pub(crate) fn cloud(series: &[Series<'_>], label: &str) -> Markup {
-    let is_drawn = |mark: &&Mark<'_>| mark.compile_ns.is_finite() && mark.compile_ns > 0.0 && mark.speedup > 0.0;
+    let is_drawn = |mark: &&CloudMark<'_>| mark.compile_ns.is_finite() && mark.compile_ns > 0.0 && mark.speedup > 0.0;
     let marks = || series.iter().flat_map(|run| run.marks.iter()).filter(is_drawn);
     if marks().count() < 3 {
         return html! {};
@@ -133,7 +131,7 @@ mod tests {
 
     #[test]
     fn graphs_without_a_time_are_left_out() {
-        let mark = |compile_ns, speedup| Mark { compile_ns, speedup, name: "g" };
+        let mark = |compile_ns, speedup| CloudMark { compile_ns, speedup, name: "g" };
         let of = |marks| cloud(&[Series { label: "a", series: 0, marks }], "x").into_string();
         assert_eq!(of(vec![mark(1e9, 2.0), mark(2e9, 1.0), mark(0.0, 3.0)]), "");
         let drawn = of(vec![mark(1e9, 2.0), mark(2e9, 0.5), mark(4e10, 3.0), mark(f64::NAN, 1.0)]);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// Calls below which a graph is drawn as it is.
+/// A graph with fewer calls is drawn without folding.
 const SHORT: usize = 80;
 /// Calls of a block that is worth folding.
 const MIN_BLOCK: usize = 4;

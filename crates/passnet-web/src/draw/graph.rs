@@ -5,7 +5,7 @@ use passnet_graph::Graph;
 
 use super::{
     at,
-    graph_parts::{Drawn, parts},
+    graph_parts::{OmittedParts, parts},
     layout::layout,
 };
 use crate::format::counted;
@@ -44,7 +44,7 @@ fn clipped(text: &str) -> String {
     }
 }
 
-fn drawing(graph: &Graph, types: &[Option<String>], replaced: &[bool], label: &str) -> Option<(Markup, Drawn)> {
+fn drawing(graph: &Graph, types: &[Option<String>], replaced: &[bool], label: &str) -> Option<(Markup, OmittedParts)> {
     let (boxes, edges, drawn) = parts(graph, types, replaced)?;
     let widths: Vec<f64> = boxes
         .iter()

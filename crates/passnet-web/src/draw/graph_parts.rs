@@ -24,7 +24,7 @@ pub(super) struct NodeBox {
 
 /// Parts of a graph that a drawing leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Drawn {
+pub(super) struct OmittedParts {
     /// Calls that are in boxes of repeated blocks.
     pub(super) folded: usize,
     /// Inputs without a box.
@@ -63,7 +63,7 @@ pub(super) fn parts(
     graph: &Graph,
     types: &[Option<String>],
     replaced: &[bool],
-) -> Option<(Vec<NodeBox>, Vec<Edge>, Drawn)> {
+) -> Option<(Vec<NodeBox>, Vec<Edge>, OmittedParts)> {
     let uses = uses(graph);
     let end = graph.num_values();
     let first_call = graph.nodes().next().map_or(end, |node| node.value.index());
@@ -76,7 +76,7 @@ pub(super) fn parts(
     };
     let hidden: usize = folds.iter().map(|fold| fold.hidden.len()).sum();
     let is_large = end - hidden > MANY_BOXES;
-    let mut drawn = Drawn { folded: hidden, inputs: 0 };
+    let mut drawn = OmittedParts { folded: hidden, inputs: 0 };
     let users = users(&uses, end);
     let mut place: Vec<Option<usize>> = vec![None; end + 1];
     let mut boxes: Vec<NodeBox> = Vec::new();
@@ -181,7 +181,7 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Returns a chain of layers of six calls, each with a weight of its own.
+    /// Returns a chain of layers of six calls, each with a separate weight.
     fn layers(count: usize) -> Graph {
         let mut builder = Graph::builder();
         let mut value = builder.input("x");
@@ -200,7 +200,7 @@ mod tests {
         let graph = layers(120);
         let (boxes, edges, drawn) = parts(&graph, &[], &[]).unwrap();
         // The input, a weight that only the drawn layer uses, six calls, the block, the result.
-        assert_eq!((boxes.len(), drawn), (10, Drawn { folded: 119 * 6, inputs: 119 }));
+        assert_eq!((boxes.len(), drawn), (10, OmittedParts { folded: 119 * 6, inputs: 119 }));
         assert_eq!(boxes[8].name, "119 more of this block");
         assert!(edges.iter().all(|&(from, to)| from < to) && edges.contains(&(7, 8)) && edges.contains(&(8, 9)));
     }

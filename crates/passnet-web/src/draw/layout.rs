@@ -25,7 +25,7 @@ pub(crate) struct GraphLayout {
 }
 
 /// A box, or the lane of an edge through a layer.
-struct Item {
+struct LayerItem {
     width: f64,
     layer: usize,
     above: Vec<usize>,
@@ -37,10 +37,10 @@ struct Item {
 /// tangled to be drawn.
 pub(crate) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> Option<GraphLayout> {
     let layers = layers_of(widths.len(), edges);
-    let mut items: Vec<Item> = widths
+    let mut items: Vec<LayerItem> = widths
         .iter()
         .zip(&layers)
-        .map(|(&width, &layer)| Item { width, layer, above: Vec::new(), below: Vec::new(), x: 0.0 })
+        .map(|(&width, &layer)| LayerItem { width, layer, above: Vec::new(), below: Vec::new(), x: 0.0 })
         .collect();
     let chains = add_lanes(&mut items, edges)?;
     let mut rows = vec![Vec::new(); layers.iter().max().map_or(0, |last| last + 1)];
@@ -53,7 +53,7 @@ pub(crate) fn layout(widths: &[f64], height: f64, edges: &[(usize, usize)]) -> O
     let left = items.iter().map(|item| item.x - item.width / 2.0).fold(f64::INFINITY, f64::min);
     let right = items.iter().map(|item| item.x + item.width / 2.0).fold(f64::NEG_INFINITY, f64::max);
     let y = |layer: usize| MARGIN + layer as f64 * (height + LAYER_GAP);
-    let x = |item: &Item| item.x - left + MARGIN;
+    let x = |item: &LayerItem| item.x - left + MARGIN;
     let tops = items[..widths.len()].iter().map(|item| (x(item), y(item.layer))).collect();
     let routes = chains
         .iter()
@@ -101,13 +101,13 @@ fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 }
 
 /// Splits edges that span several layers; returns the items along each edge.
-fn add_lanes(items: &mut Vec<Item>, edges: &[(usize, usize)]) -> Option<Vec<Vec<usize>>> {
+fn add_lanes(items: &mut Vec<LayerItem>, edges: &[(usize, usize)]) -> Option<Vec<Vec<usize>>> {
     let mut chains = Vec::with_capacity(edges.len());
     for &(from, to) in edges {
         let mut chain = vec![from];
         for layer in items[from].layer + 1..items[to].layer {
             chain.push(items.len());
-            items.push(Item { width: LANE, layer, above: Vec::new(), below: Vec::new(), x: 0.0 });
+            items.push(LayerItem { width: LANE, layer, above: Vec::new(), below: Vec::new(), x: 0.0 });
         }
         chain.push(to);
         for pair in chain.windows(2) {
@@ -123,7 +123,7 @@ fn add_lanes(items: &mut Vec<Item>, edges: &[(usize, usize)]) -> Option<Vec<Vec<
 }
 
 /// Reorders rows by the mean position of neighbours, down and up, and keeps the order with the fewest crossings.
-fn reduce_crossings(items: &[Item], rows: &mut Vec<Vec<usize>>) {
+fn reduce_crossings(items: &[LayerItem], rows: &mut Vec<Vec<usize>>) {
     let mut best = (crossings(items, rows), rows.clone());
     for sweep in 0..SWEEPS {
         let down = sweep % 2 == 0;
@@ -157,7 +157,7 @@ fn positions(count: usize, rows: &[Vec<usize>]) -> Vec<usize> {
     position
 }
 
-fn crossings(items: &[Item], rows: &[Vec<usize>]) -> usize {
+fn crossings(items: &[LayerItem], rows: &[Vec<usize>]) -> usize {
     let position = positions(items.len(), rows);
     rows.iter()
         .map(|row| {
@@ -176,7 +176,7 @@ fn crossings(items: &[Item], rows: &[Vec<usize>]) -> usize {
 }
 
 /// Draws every item towards the middle of its neighbours, as far as the order and the widths permit.
-fn place(items: &mut [Item], rows: &[Vec<usize>]) {
+fn place(items: &mut [LayerItem], rows: &[Vec<usize>]) {
     for row in rows {
         let mut x = 0.0;
         for &index in row {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use passnet_score::Interval;
 
-use super::at;
+use super::{COLOURS, at};
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 150.0;
@@ -13,8 +13,6 @@ const TOP: f64 = 12.0;
 const AXIS: f64 = 40.0;
 /// Room between the outermost points and the frame.
 const INSET: f64 = 10.0;
-/// Colours (`c0` ... in the style sheet) before they repeat.
-const COLOURS: usize = 8;
 /// Points of a line that are drawn: more than one per pixel shows nothing.
 const MAX_POINTS: usize = 600;
 /// Points of a line that are marked; marks of a denser line would hide it.
@@ -22,7 +20,7 @@ const MAX_MARKED: usize = 40;
 
 /// A measured value at a place of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Mark {
+pub(crate) struct LineMark {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) bounds: Option<Interval>,
@@ -32,7 +30,7 @@ pub(crate) struct Mark {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) name: String,
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<LineMark>,
 }
 
 /// A drawing: lines, and values that they are compared with.
@@ -49,13 +47,13 @@ pub(crate) struct Chart<'a> {
     pub(crate) show: fn(f64) -> String,
 }
 
-struct Frame {
+struct LineFrame {
     first: f64,
     last: f64,
     high: f64,
 }
 
-impl Frame {
+impl LineFrame {
     /// `None` without a mark whose numbers are finite.
     fn of(chart: &Chart<'_>) -> Option<Self> {
         let marks = || chart.lines.iter().flat_map(|line| &line.marks).filter(|mark| mark.y.is_finite());
@@ -82,7 +80,7 @@ impl Frame {
 
 /// Draws a chart with its legend; nothing without a mark.
 pub(crate) fn lines(chart: &Chart<'_>) -> Markup {
-    let Some(frame) = Frame::of(chart) else { return html! {} };
+    let Some(frame) = LineFrame::of(chart) else { return html! {} };
     let bottom = TOP + HEIGHT;
     html! {
         svg.plot.scatter viewBox=(format!("0 0 {WIDTH} {}", bottom + AXIS)) role="img" aria-label=(chart.label) {
@@ -113,14 +111,14 @@ fn colour(index: usize) -> String {
     format!("c{}", index % COLOURS)
 }
 
-fn draw(frame: &Frame, line: &Line, show: fn(f64) -> String) -> Markup {
-    let finite: Vec<&Mark> = line.marks.iter().filter(|mark| mark.y.is_finite()).collect();
+fn draw(frame: &LineFrame, line: &Line, show: fn(f64) -> String) -> Markup {
+    let finite: Vec<&LineMark> = line.marks.iter().filter(|mark| mark.y.is_finite()).collect();
     let step = finite.len().div_ceil(MAX_POINTS).max(1);
     let last = finite.len().saturating_sub(1);
     // The last point always stays: readers look for the final value.
     let kept = finite.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
-    let marks: Vec<&Mark> = kept.map(|(_, mark)| *mark).collect();
-    let corner = |(index, mark): (usize, &&Mark)| {
+    let marks: Vec<&LineMark> = kept.map(|(_, mark)| *mark).collect();
+    let corner = |(index, mark): (usize, &&LineMark)| {
         format!("{}{} {}", if index == 0 { "M" } else { "L" }, at(frame.x(mark.x)), at(frame.y(mark.y)))
     };
     let path: String = marks.iter().enumerate().map(corner).collect();
@@ -151,7 +149,7 @@ mod tests {
     use crate::format::score;
 
     fn chart(values: &[f64], references: &[f64]) -> String {
-        let marks = values.iter().enumerate().map(|(x, &y)| Mark { x: x as f64, y, bounds: None }).collect();
+        let marks = values.iter().enumerate().map(|(x, &y)| LineMark { x: x as f64, y, bounds: None }).collect();
         let lines = vec![Line { name: "a".to_owned(), marks }];
         let references = references.iter().map(|&value| ("b".to_owned(), value)).collect();
         super::lines(&Chart { label: "chart", across: "step", lines, references, show: score }).into_string()

@@ -30,7 +30,7 @@ pub(crate) fn places(names: &[Name], (top, bottom): (f64, f64)) -> Vec<Option<f6
         for at in 1..heights.len() {
             heights[at] = heights[at].max(heights[at - 1] + LINE);
         }
-        // What was pushed out at the bottom pushes the ones above it back.
+        // Names that were pushed beyond the bottom push the names above them back up.
         let mut below = bottom + LINE;
         for height in heights.iter_mut().rev() {
             *height = height.min(below - LINE);

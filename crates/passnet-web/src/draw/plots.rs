@@ -1,6 +1,7 @@
 //! Plots of numbers: distributions of speed-ups, times of trials.
 
 use maud::{Markup, html};
+use passnet_score::median;
 
 use super::at;
 use crate::format::{counted, duration, ratio};
@@ -91,7 +92,7 @@ pub(crate) fn trials(sides: &[Side<'_>], label: &str) -> Markup {
                     path.dots d=(dots(&side.times)) {}
                     path.dots d=(format!("M{} {}h0", at(LEFT + 8.0 + 150.0 * index as f64), at(bottom + 22.0))) {}
                 }
-                text.name x=(at(LEFT + 16.0 + 150.0 * index as f64)) y=(at(bottom + 26.0)) { (side.name) ", median " (duration(median(&side.times))) }
+                text.name x=(at(LEFT + 16.0 + 150.0 * index as f64)) y=(at(bottom + 26.0)) { (side.name) ", median " (duration(median(&mut side.times.clone()).unwrap_or(0.0))) }
             }
         }
     }
@@ -126,16 +127,5 @@ pub(crate) fn steps(scores: &[(usize, f64)], label: &str) -> Markup {
                 path.dots d=(scores.iter().map(|&(step, score)| format!("M{} {}h0", at(x(step)), at(y(score)))).collect::<String>()) {}
             }
         }
-    }
-}
-
-fn median(times: &[f64]) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
-        _ => sorted[middle],
     }
 }

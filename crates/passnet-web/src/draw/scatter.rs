@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use passnet_score::Interval;
 
 use super::{
-    at,
+    COLOURS, at,
     names::{Name, places},
 };
 use crate::format::{percent, score};
@@ -17,8 +17,6 @@ const TOP: f64 = 12.0;
 const AXIS: f64 = 40.0;
 /// Room between the outermost points and the frame, so that no marker is cut off.
 const INSET: f64 = 14.0;
-/// Colours (`c0` ... in the style sheet) before they repeat.
-const COLOURS: usize = 8;
 /// Width of a letter of a name, about, and the distance of a name from its point.
 const LETTER: f64 = 6.2;
 const GAP: f64 = 9.0;
@@ -37,13 +35,13 @@ pub(crate) struct Point<'a> {
 }
 
 /// Ranges of the two axes. The score axis is logarithmic and contains 1.
-struct Frame {
+struct ScatterFrame {
     left: f64,
     low: f64,
     high: f64,
 }
 
-impl Frame {
+impl ScatterFrame {
     fn of(points: &[Point<'_>]) -> Self {
         let scores = || points.iter().flat_map(|point| [point.bounds.low, point.bounds.high, point.score]);
         let worst = points.iter().map(|point| point.correct).fold(1.0, f64::min);
@@ -86,7 +84,7 @@ pub(crate) fn scatter(points: &[Point<'_>], label: &str) -> Markup {
     if points.len() < 2 {
         return html! {};
     }
-    let frame = Frame::of(points);
+    let frame = ScatterFrame::of(points);
     let names = name_heights(&frame, points);
     let bottom = TOP + HEIGHT;
     html! {
@@ -112,7 +110,7 @@ fn is_right(x: f64) -> bool {
 }
 
 /// Returns the heights of the names of points, where they are shown.
-fn name_heights(frame: &Frame, points: &[Point<'_>]) -> Vec<Option<f64>> {
+fn name_heights(frame: &ScatterFrame, points: &[Point<'_>]) -> Vec<Option<f64>> {
     let name = |point: &Point<'_>| {
         let (x, y) = (frame.x(point.correct), frame.y(point.score));
         let width = GAP + LETTER * point.name.chars().count() as f64;
@@ -121,7 +119,7 @@ fn name_heights(frame: &Frame, points: &[Point<'_>]) -> Vec<Option<f64>> {
     places(&points.iter().map(name).collect::<Vec<_>>(), (TOP, TOP + HEIGHT))
 }
 
-fn draw_point(frame: &Frame, point: &Point<'_>, name_y: Option<f64>) -> Markup {
+fn draw_point(frame: &ScatterFrame, point: &Point<'_>, name_y: Option<f64>) -> Markup {
     let (x, y) = (frame.x(point.correct), frame.y(point.score));
     let is_right = is_right(x);
     let name_x = if is_right { x - GAP } else { x + GAP };
@@ -151,7 +149,7 @@ mod tests {
     #[test]
     fn every_point_lies_inside_the_frame() {
         let points = [point(0.0, 0.0), point(1.0, 300.0), point(0.55, 1.0)];
-        let frame = Frame::of(&points);
+        let frame = ScatterFrame::of(&points);
         for point in &points {
             assert!((LEFT..=WIDTH - RIGHT).contains(&frame.x(point.correct)));
             assert!((TOP..=TOP + HEIGHT).contains(&frame.y(point.score)), "{}", frame.y(point.score));

@@ -12,7 +12,7 @@ use crate::draw::at;
 
 /// S(t) for t up to 0, one line per compiler.
 pub(crate) fn s_figure(series: &[FigureSeries], settings: &EsSettings) -> Markup {
-    let axes = Axes::of(series, 0, |score| score.s);
+    let axes = FigureAxes::of(series, 0, |score| score.s);
     let content = html! {
         @for (index, entry) in series.iter().enumerate() {
             @let points = axes.points(entry, |score| score.s);
@@ -24,7 +24,7 @@ pub(crate) fn s_figure(series: &[FigureSeries], settings: &EsSettings) -> Markup
 
 /// ES(t) for all t, one line per compiler, and its aggregate form.
 pub(crate) fn es_figure(series: &[FigureSeries], settings: &EsSettings) -> Markup {
-    let axes = Axes::of(series, i32::MAX, |score| score.es);
+    let axes = FigureAxes::of(series, i32::MAX, |score| score.es);
     let content = html! {
         @for (index, entry) in series.iter().enumerate() {
             @let points = axes.points(entry, |score| score.es);
@@ -55,14 +55,14 @@ fn values(points: &[(i32, f64)]) -> String {
     points.iter().map(|(t, value)| format!("{t}:{value:?}")).collect::<Vec<_>>().join(" ")
 }
 
-struct Axes {
+struct FigureAxes {
     first: i32,
     last: i32,
     low: f64,
     high: f64,
 }
 
-impl Axes {
+impl FigureAxes {
     fn of(series: &[FigureSeries], last: i32, value: fn(&ToleranceScore) -> f64) -> Self {
         let points = || series.iter().flat_map(|entry| &entry.scores).filter(|score| score.t <= last);
         let (low, high) = points().map(value).fold((1.0_f64, 1.0_f64), |(low, high), v| (low.min(v), high.max(v)));

@@ -83,7 +83,7 @@ fn legend(names: &[&str], top: f64) -> Markup {
     }
 }
 
-/// Returns the figure as a file of its own.
+/// Returns the figure as a separate file.
 pub(super) fn file(figure: Markup) -> String {
     let text = figure.into_string();
     // Inside an HTML page the namespace is implied; a file needs it to be shown at all.

@@ -5,23 +5,25 @@ use maud::{Markup, html};
 use super::context::{Context, Page};
 use crate::{
     PageId,
-    boards::{Board, boards, coverage, movement, score_interval},
     draw::{bars::coverage_bar, history::history},
     format::{counted, interval, score},
     metadata::{day, described},
     shell::{scrolling, section},
+    standings::{Standings, all_standings, coverage, movement, score_interval},
 };
 
 pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     let site = context.site;
     let author = &site.authors[index];
-    let boards: Vec<Board> =
-        boards(site).into_iter().filter(|board| board.rows.iter().any(|row| author.runs.contains(&row.run))).collect();
+    let all_standings: Vec<Standings> = all_standings(site)
+        .into_iter()
+        .filter(|standings| standings.rows.iter().any(|row| author.runs.contains(&row.run)))
+        .collect();
     let content = html! {
-        @for board in &boards { (over_time(context, board, &author.runs)) }
+        @for standings in &all_standings { (over_time(context, standings, &author.runs)) }
     };
     let lead = html! {
-        p { (counted(author.runs.len(), "run")) " on " (counted(boards.len(), "board")) "." }
+        p { (counted(author.runs.len(), "run")) " on " (counted(all_standings.len(), "board")) "." }
         @if let Some(&last) = author.runs.last() { (described(&site.runs[last].header)) }
     };
     Page {
@@ -33,10 +35,10 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
 }
 
 /// Returns the runs of an author on one board, oldest first, as a figure and a table.
-fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
+fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Markup {
     let site = context.site;
-    let conditions = &board.conditions;
-    let of_board = |run: &&usize| board.rows.iter().find(|row| row.run == **run);
+    let conditions = &standings.conditions;
+    let of_board = |run: &&usize| standings.rows.iter().find(|row| row.run == **run);
     let rows: Vec<_> = runs.iter().filter_map(|run| of_board(&run)).collect();
     let points: Vec<_> = rows
         .iter()
@@ -63,7 +65,7 @@ fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
                         (Some(sound), Some(bounds)) => { strong { (score(sound.score)) } " " small { (interval(bounds)) } },
                         _ => "–",
                     } }
-                    td { (change(context, board, row.run)) }
+                    td { (change(context, standings, row.run)) }
                     td.parts { (coverage_bar(coverage(run))) }
                     td { code { (run.header.metadata.commit) } }
                 }
@@ -79,8 +81,8 @@ fn over_time(context: &Context<'_>, board: &Board, runs: &[usize]) -> Markup {
 }
 
 /// Returns the change of the sound score since the author's previous run on the same board, with a link to the comparison.
-pub(super) fn change(context: &Context<'_>, board: &Board, run: usize) -> Markup {
-    let Some(movement) = movement(context.site, board, run) else { return html! { "–" } };
+pub(super) fn change(context: &Context<'_>, standings: &Standings, run: usize) -> Markup {
+    let Some(movement) = movement(context.site, standings, run) else { return html! { "–" } };
     let (sign, class, title) = match (movement.is_certain, movement.change > 0.0) {
         (false, _) => ("≈", "same", "the intervals of the two scores overlap"),
         (true, true) => ("▲", "up", "better than the previous run: the intervals do not overlap"),

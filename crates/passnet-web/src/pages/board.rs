@@ -4,20 +4,21 @@ use maud::{Markup, html};
 
 use super::{
     author::change,
+    contest::winners,
     context::{Context, Page},
 };
 use crate::{
     Origin, PageId,
-    boards::{Board, Ranked, boards, coverage, score_interval},
     compare::RankedRun,
     curves::curves,
     draw::{
         bars::{ScoreAxis, coverage_bar, score_mark},
         scatter::{Point, scatter},
     },
-    format::{counted, duration, interval, ratio, score, usd},
+    format::{breakable, counted, duration, interval, ratio, score, usd},
     metadata::day,
     shell::{scrolling, section},
+    standings::{Ranked, Standings, all_standings, coverage, score_interval},
 };
 
 /// Runs that the figures of a board show.
@@ -27,15 +28,14 @@ const NUMBERS: [&str; 3] = ["AS", "G-mean", "Cost"];
 
 pub(super) fn page(context: &Context<'_>) -> Page {
     let site = context.site;
-    let boards = boards(site);
-    let sections = vec![
-        section("leaderboard", "Leaderboard", leaderboard(context, &boards)),
-        section("suites", "Suites", suites(context)),
-    ];
+    let all_standings = all_standings(site);
+    let mut sections = vec![section("leaderboard", "Leaderboard", leaderboard(context, &all_standings))];
+    sections.extend(winners(context, &all_standings).map(|content| section("winners", "Who wins where", content)));
+    sections.push(section("suites", "Suites", suites(context)));
     let lead = html! {
         p { "Authors rewrite small graphs of real PyTorch models with custom kernels. A referee compares each rewritten graph with "
             "eager mode, and times both in sandboxed processes." }
-        p { (counted(site.runs.len(), "run")) " on " (counted(boards.len(), "board")) " over " (counted(site.suites.len(), "suite")) "." }
+        p { (counted(site.runs.len(), "run")) " on " (counted(all_standings.len(), "board")) " over " (counted(site.suites.len(), "suite")) "." }
     };
     Page { title: "PassNet leaderboard".to_owned(), above: Vec::new(), lead, sections }
 }
@@ -61,26 +61,27 @@ fn filter(name: &str, choices: &[&str]) -> Markup {
     }
 }
 
-fn leaderboard(context: &Context<'_>, boards: &[Board]) -> Markup {
-    if boards.is_empty() {
+fn leaderboard(context: &Context<'_>, all_standings: &[Standings]) -> Markup {
+    if all_standings.is_empty() {
         return html! { p { "There are no runs yet. " code { "passnet bench run SUITE --author NAME" } " makes one." } };
     }
     let titles: Vec<String> = context.site.suites.iter().map(|suite| suite.title()).collect();
-    let of = |value: fn(&Board) -> &str| choices(boards.iter().map(value));
+    let of = |value: fn(&Standings) -> &str| choices(all_standings.iter().map(value));
     html! {
         p.about {
-            "Ranked by sound score: 1 is doing nothing; more is faster than both eager and the same path without rewriting; wrong graphs "
-            "lower it. In brackets: 95 % interval over tasks. Runs share a rank if their intervals overlap. Runs are comparable only "
-            "under the same conditions, so each suite, device, path and tolerance has its own board."
+            "Ranked by sound score: 1 is doing nothing, more is faster, and wrong graphs lower it. Runs share a rank if their 95 % intervals overlap."
         }
-        p.about {
+        details.about { summary { "How to read the boards" } p {
+            "The sound score counts what is faster than both eager mode and the same path without rewriting. In brackets: 95 % interval over "
+            "tasks. Runs are comparable only under the same conditions, so each suite, device, path and tolerance has its own board." }
+        p {
             "The bar shows three nested parts of the graphs: "
             span.key.covered { "covered" } " (a pass was handed in), " span.key.correct { "correct" } ", and "
             span.key.faster { "faster" } " than eager (95 % interval above 1). AS is the published score, G-mean the geometric mean "
             "speed-up of correct graphs, cost the wall time of all evaluations. Where the prices are known, the money is below: that "
             "time at the price per device hour that the run states, and the tokens of a language model. Change is that of the sound score since the "
             "author's previous run on the board: ▲ and ▼ where the two intervals do not overlap, else ≈."
-        }
+        } }
         div.filters data-for="boards" role="search" {
             label { "Find " input type="search" data-find placeholder="author, run …" aria-keyshortcuts="/"; }
             (filter("Suite", &choices(titles.iter().map(String::as_str))))
@@ -89,11 +90,11 @@ fn leaderboard(context: &Context<'_>, boards: &[Board]) -> Markup {
             label { input type="checkbox" data-hide="baseline"; " hide baselines" }
             output data-count {}
         }
-        div id="boards" { @for (index, board) in boards.iter().enumerate() { (table(context, board, index, &titles[board.conditions.suite])) } }
+        div id="boards" { @for (index, board) in all_standings.iter().enumerate() { (table(context, board, index, &titles[board.conditions.suite])) } }
     }
 }
 
-fn table(context: &Context<'_>, board: &Board, index: usize, suite: &str) -> Markup {
+fn table(context: &Context<'_>, board: &Standings, index: usize, suite: &str) -> Markup {
     let runs = &context.site.runs;
     let axis = ScoreAxis::of(board.rows.iter().filter_map(|row| score_interval(&runs[row.run])));
     let conditions = &board.conditions;
@@ -126,7 +127,7 @@ fn table(context: &Context<'_>, board: &Board, index: usize, suite: &str) -> Mar
 }
 
 /// Figures of a board with several runs: scores against correctness, and scores by tolerance.
-fn figures(context: &Context<'_>, board: &Board, index: usize) -> Markup {
+fn figures(context: &Context<'_>, board: &Standings, index: usize) -> Markup {
     if board.rows.len() < 2 {
         return html! {};
     }
@@ -140,7 +141,7 @@ fn figures(context: &Context<'_>, board: &Board, index: usize) -> Markup {
             div.sides {
                 figure {
                     figcaption { "Sound score (95 % interval) against correctness" (shown) }
-                    (scatter(&points, "Sound score against the share of correct graphs"))
+                    (scrolling("Sound score against correctness", scatter(&points, "Sound score against the share of correct graphs")))
                 }
                 figure {
                     figcaption { "Score by tolerance" (shown) }
@@ -164,7 +165,7 @@ fn point<'a>(entry: &'a RankedRun<'_>) -> Option<Point<'a>> {
     })
 }
 
-fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis: ScoreAxis) -> Markup {
+fn run_row(context: &Context<'_>, board: &Standings, row: &Ranked, suite: &str, axis: ScoreAxis) -> Markup {
     let (run, entry) = (&context.site.runs[row.run], &context.site.entries[row.run]);
     let (report, cost, parts) = (&run.score, run.cost_ns(), coverage(run));
     let conditions = &board.conditions;
@@ -175,7 +176,7 @@ fn run_row(context: &Context<'_>, board: &Board, row: &Ranked, suite: &str, axis
                 None => td.number data-sort="–" { span title="unfinished, of fewer graphs than others, or without intervals" { "–" } },
             }
             th.author scope="row" data-sort=(entry.label) {
-                (context.link(PageId::Run(row.run), &entry.label))
+                a href=(context.href(PageId::Run(row.run))) { (breakable(&entry.label)) }
                 @if !run.header.metadata.organisation.is_empty() { " " small { (run.header.metadata.organisation) } }
                 @if run.is_baseline() { " " span.tag { "baseline" } }
                 @if !run.is_complete() { " " span.tag { "unfinished" } }

@@ -85,6 +85,7 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
                 div { dt { "Calls before, after" } dd { (evidence.nodes_before) ", " (evidence.nodes_after) } }
                 @for (name, count) in &evidence.matches { div { dt { "Matches of " (name) } dd { (count) } } }
                 div { dt { "Timed calls checked" } dd { (evidence.timed_calls_checked) } }
+                @if evidence.timed_calls_sampled > 0 { div { dt { "Timed calls sampled" } dd { (evidence.timed_calls_sampled) } } }
                 @if !evidence.mutated_inputs.is_empty() { div { dt { "Mutated inputs" } dd { (evidence.mutated_inputs.join(", ")) } } }
                 @if !evidence.notes.is_empty() { div { dt { "Notes" } dd { (evidence.notes.iter().map(Remark::to_string).collect::<Vec<_>>().join(", ")) } } }
                 div { dt { "Evaluation" } dd { (duration(verdict.cost.wall_ns as f64)) } }

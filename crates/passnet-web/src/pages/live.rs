@@ -6,10 +6,10 @@ use passnet_record::RunHeader;
 use super::context::{Context, Page};
 use crate::{
     LiveFleet, LiveRun, LiveState, PageId,
-    boards::device_of,
     format::{counted, duration, percent},
     shell::{scrolling, section},
     site::Site,
+    standings::device_of,
 };
 
 /// Address of the data of the page, from the page.

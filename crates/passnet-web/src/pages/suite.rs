@@ -9,7 +9,7 @@ use crate::{
     costs::costs,
     curves::{curve_table, curves},
     families::{Family, FamilyResult, families},
-    format::counted,
+    format::{breakable, counted},
     published::published_figures,
     shell::{scrolling, section},
     tasks::{brief_cell, legend, step},
@@ -51,7 +51,7 @@ pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
 fn by_family(context: &Context<'_>, index: usize) -> Markup {
     let shown: Vec<usize> = context.site.suites[index].runs.iter().copied().take(MAX_CURVES).collect();
     let runs: Vec<&RunView> = shown.iter().map(|&run| &*context.site.runs[run]).collect();
-    let families = families(&runs);
+    let families = families(&runs, context.site.traits_of(index));
     if families.is_empty() {
         return html! { p { "No graph was timed." } };
     }
@@ -59,7 +59,7 @@ fn by_family(context: &Context<'_>, index: usize) -> Markup {
         table.matrix {
             thead { tr {
                 th scope="col" { "Family" } th.number scope="col" { "Graphs" }
-                @for &run in &shown { th.number.author scope="col" { (context.site.entries[run].label) } }
+                @for &run in &shown { th.number.author scope="col" { (breakable(&context.site.entries[run].label)) } }
             } }
             tbody { @for (at, family) in families.iter().enumerate() {
                 @if at == 0 || families[at - 1].property != family.property {
@@ -84,7 +84,7 @@ fn family_row(family: &Family) -> Markup {
         tr {
             th scope="row" { (family.value) }
             td { (family.graphs) }
-            @for FamilyResult { speedup, correct, graphs } in &family.results {
+            @for FamilyResult { speedup, correct, graphs, .. } in &family.results {
                 @match speedup {
                     Some(mean) => td.(step(*mean)) {
                         @if *mean >= best { strong { (format!("{mean:.2}")) } } @else { (format!("{mean:.2}")) }
@@ -106,7 +106,7 @@ fn tasks(context: &Context<'_>, index: usize, part: usize) -> Markup {
             thead {
                 tr {
                     th scope="col" { "Task" }
-                    @for &run in &suite.runs { th.number.author scope="col" { (context.site.entries[run].label) } }
+                    @for &run in &suite.runs { th.number.author scope="col" { (breakable(&context.site.entries[run].label)) } }
                 }
             }
             tbody {

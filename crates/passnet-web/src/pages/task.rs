@@ -1,4 +1,4 @@
-//! One task: its graphs, and what every author made of them.
+//! One task: its graphs, and the results of every author.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::context::{Context, Page};
 use crate::{
     GraphView, PageId,
     draw::graph::graph_drawing,
-    format::{counted, percent, ratio, score},
+    format::{breakable, counted, percent, ratio, score},
     shell::{scrolling, section},
     tasks::{graph_cell, legend},
 };
@@ -89,7 +89,7 @@ fn drawings(graphs: &[(&str, GraphView)]) -> Markup {
     }
     html! {
         @if distinct.is_empty() {
-            p { "The suite is not at hand, so its graphs cannot be drawn. Name it: " code { "--suite FOLDER" } "." }
+            p { "The suite was not given, so its graphs cannot be drawn. Name it: " code { "--suite FOLDER" } "." }
         }
         @if distinct.len() > 1 {
             p.about { (distinct.len()) " different structures (constants and shapes of views included)." }
@@ -107,7 +107,7 @@ fn drawings(graphs: &[(&str, GraphView)]) -> Markup {
 
 fn variants(graphs: &[(&str, GraphView)], count: usize) -> Markup {
     if graphs.is_empty() {
-        return html! { p { (counted(count, "graph")) "; their inputs are in the suite, which is not at hand." } };
+        return html! { p { (counted(count, "graph")) "; their inputs are in the suite, which was not given." } };
     }
     let table = html! {
         table {
@@ -143,7 +143,7 @@ fn results(context: &Context<'_>, suite: usize, index: usize) -> Markup {
         table.sortable.matrix {
             thead { tr {
                 th scope="col" { "Graph" }
-                @for &run in runs { th.number.author scope="col" { (site.entries[run].label) } }
+                @for &run in runs { th.number.author scope="col" { (breakable(&site.entries[run].label)) } }
             } }
             tbody { @for graph in &task.graphs[..rows] { tr {
                 th scope="row" { (graph) }

@@ -5,14 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use passnet_record::Verdict;
+use passnet_record::{GraphId, Verdict};
 use passnet_score::TaskScore;
 
 use super::{
     authors::{AuthorEntry, authors},
     slug::Slugs,
 };
-use crate::view::{BisectedView, DatasetView, RunView, SampleLine, TrainingView, TrajectoryView};
+use crate::{
+    traits::GraphTraits,
+    view::{BisectedView, DatasetView, RunView, SampleLine, TrainingView, TrajectoryView},
+};
 
 /// Graphs that one evaluation page shows.
 pub(crate) const GRAPHS_PER_PAGE: usize = 12;
@@ -20,6 +23,9 @@ pub(crate) const GRAPHS_PER_PAGE: usize = 12;
 pub(crate) const SAMPLES_PER_PAGE: usize = 500;
 /// Cells (tasks times runs) that one page of a suite shows.
 const CELLS_PER_PAGE: usize = 2400;
+
+/// Properties of the graphs of suites, by the name of the suite.
+pub type SuiteTraits = BTreeMap<String, BTreeMap<GraphId, GraphTraits>>;
 
 /// A task of a suite.
 #[derive(Debug)]
@@ -104,6 +110,7 @@ pub struct Site {
     pub(crate) published: bool,
     pub(crate) has_bundles: bool,
     pub(crate) is_live: bool,
+    traits: SuiteTraits,
     by_slug: BTreeMap<String, usize>,
 }
 
@@ -158,6 +165,7 @@ impl Site {
             published: false,
             has_bundles: false,
             is_live: false,
+            traits: SuiteTraits::new(),
             by_slug,
         }
     }
@@ -165,6 +173,16 @@ impl Site {
     /// Adds a page with the published figures of the PassNet paper; off by default.
     pub fn with_published(self, published: bool) -> Self {
         Self { published, ..self }
+    }
+
+    /// Adds properties of the graphs of suites, for results by family.
+    pub fn with_traits(self, traits: SuiteTraits) -> Self {
+        Self { traits, ..self }
+    }
+
+    /// Returns the properties of the graphs of a suite, if they are known.
+    pub(crate) fn traits_of(&self, suite: usize) -> Option<&BTreeMap<GraphId, GraphTraits>> {
+        self.traits.get(&self.suites[suite].name)
     }
 
     /// Adds a page with the curves of training runs, if there are any.

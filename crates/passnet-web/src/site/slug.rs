@@ -1,4 +1,4 @@
-//! Names of pages: what a URL and any file system take.
+//! Names of pages, restricted to characters that a URL and any file system accept.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ impl Slugs {
     pub(crate) fn name(&mut self, text: &str) -> String {
         let base = slug(text);
         let numbered = (2..).map(|number| format!("{base}-{number}"));
-        // The candidates do not end, and what is taken does.
+        // There are endless candidates, so one of them is free.
         let name =
             std::iter::once(base.clone()).chain(numbered).find(|name| !self.taken.contains(name)).unwrap_or(base);
         self.taken.insert(name.clone());

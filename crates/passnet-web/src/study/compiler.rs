@@ -7,7 +7,7 @@ use passnet_record::Status;
 use super::{
     bands::{Band, bands},
     share::Share,
-    split::{Part, TimeSplit, median, parts},
+    split::{Part, TimeSplit, parts},
     subject::{StudiedGraph, subject},
 };
 use crate::view::RunView;
@@ -99,7 +99,7 @@ impl CompilerStudy {
 
     /// Returns the median of the end-to-end speed-ups, which single extreme graphs do not move.
     pub fn median(&self) -> Option<f64> {
-        (!self.subjects.is_empty()).then(|| median(self.subjects.iter().map(|subject| subject.speedup.0).collect()))
+        passnet_score::median(&mut self.subjects.iter().map(|subject| subject.speedup.0).collect::<Vec<_>>())
     }
 
     /// Geometric mean of the end-to-end speed-ups.

@@ -31,14 +31,7 @@ pub fn study_page(compilers: &[CompilerStudy]) -> String {
         sections.push(section(id, &of.name, compiler(of)));
     }
     let lead = html! { p { "Eager against compilers, subgraph by subgraph; both sides alternate on one core, and only settled measurements count." } };
-    document(&Document {
-        title: "Compilers against eager",
-        places: Vec::new(),
-        crumbs: Vec::new(),
-        lead,
-        sections,
-        is_live: false,
-    })
+    document(&Document::of_one_file("Compilers against eager", lead, sections))
 }
 
 fn shares(compilers: &[CompilerStudy]) -> Markup {
@@ -76,9 +69,9 @@ fn shares(compilers: &[CompilerStudy]) -> Markup {
     };
     html! {
         p.about {
-            "Published are the figures of arXiv 2605.29357: 9,526 subgraphs, TorchInductor in its default mode, another device and "
-            "another stability rule. What that paper calls strictly worse it does not define in the part at hand; here it is slower both "
-            "end to end and in the kernels. In brackets: 95 % interval of a share if the graphs were a random sample."
+            "The published figures are those of arXiv 2605.29357: 9,526 subgraphs, TorchInductor in its default mode, another device and "
+            "another stability rule. The available part of the paper does not define strictly worse. Here it means slower both "
+            "end to end and in the kernels. The brackets have the 95 % interval of a share if the graphs were a random sample."
         }
         (scrolling("Shares", table))
     }

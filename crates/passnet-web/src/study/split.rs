@@ -1,6 +1,7 @@
 //! Split of a slowdown into parts.
 
 use passnet_record::Timing;
+use passnet_score::median;
 
 /// The time of a call beyond eager's, in nanoseconds, in parts that add up to it. Negative parts are gains.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -58,17 +59,10 @@ pub(super) fn parts(splits: &[TimeSplit]) -> Vec<Part> {
         // Each graph has weight 1, however long it takes: otherwise the few long graphs would decide.
         lost: splits.iter().map(|parts| parts[at].max(0.0) / loss(parts)).sum::<f64>() / count,
         won: splits.iter().map(|parts| (-parts[at]).max(0.0) / loss(parts)).sum::<f64>() / count,
-        median_ns: median(splits.iter().map(|parts| parts[at]).collect()),
+        median_ns: median(&mut splits.iter().map(|parts| parts[at]).collect::<Vec<_>>()).unwrap_or(0.0),
         largest: splits.iter().filter(|parts| parts.iter().all(|&other| other <= parts[at])).count(),
     };
     NAMES.into_iter().enumerate().map(part).collect()
-}
-
-/// Returns the middle value, or the mean of the two in the middle; `values` is not empty.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
-    f64::midpoint(values[low], values[high])
 }
 
 /// From medians of three sides: eager and candidate of one measurement, control and candidate of the other.

@@ -9,10 +9,10 @@ use crate::format::duration;
 const LISTED: usize = 12;
 
 /// A row of the table of shares: name, published figure, value for a compiler.
-type Row = (&'static str, Option<f64>, fn(&CompilerStudy) -> Option<Share>);
+type ShareRow = (&'static str, Option<f64>, fn(&CompilerStudy) -> Option<Share>);
 
 /// The rows that both forms of the report have; published shares in percent.
-pub(super) const ROWS: [Row; 4] = [
+pub(super) const ROWS: [ShareRow; 4] = [
     ("slower end to end", Some(PUBLISHED.slower), CompilerStudy::slower),
     ("of these beyond noise, of all", None, CompilerStudy::surely_slower),
     ("kernel speed-up below 1.2", Some(PUBLISHED.below_1_2), CompilerStudy::below_1_2),

@@ -81,6 +81,7 @@ pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<
         time: Duration::try_from_secs_f64(args.attempt_time).unwrap_or(Duration::MAX),
         patience: args.patience,
         context: args.context,
+        fixed_plan: false,
     };
     let (tokens, cost_usd) = (args.run_tokens, args.run_cost);
     Ok(RunOptions { attempts: args.attempts, jobs, limits, seed, tokens, cost_usd, templates })

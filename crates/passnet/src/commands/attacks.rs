@@ -8,7 +8,7 @@ use passnet_eval::EvalError;
 use passnet_record::Coverage;
 
 use crate::{
-    failure::{checked, unfit, usage},
+    failure::{exit_code, unfit, usage},
     output,
 };
 use passnet_flags::AttacksArgs;
@@ -41,5 +41,5 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
     } else {
         output::report(&report.text_report())?;
     }
-    checked(report.is_clean())
+    exit_code(report.is_clean())
 }

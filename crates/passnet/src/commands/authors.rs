@@ -22,7 +22,7 @@ pub(crate) fn create(spec: &AuthorSpec) -> std::result::Result<Box<dyn Author>, 
 }
 
 /// Lets an author write its passes for a suite. Its progress goes to stderr.
-pub(crate) fn written(
+pub(crate) fn write_submission(
     author: &mut dyn Author,
     suite: &Suite,
     referee: &Referee,

@@ -12,7 +12,7 @@ use passnet_record::{AuthorSpec, Device, RunMetadata, counted};
 use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
 
 use super::{
-    authors::{create_for_bench, written},
+    authors::{create_for_bench, write_submission},
     referee,
     report::print_leaderboard,
     stop::stop_flag,
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     // Until here there is nothing to keep, and an interrupt ends the process.
     let stop = stop_flag()?;
     let mut author = create_for_bench(args, suite.record.tasks.len())?;
-    let submission = written(author.as_mut(), &suite, &referee, &directory, &stop)?;
+    let submission = write_submission(author.as_mut(), &suite, &referee, &directory, &stop)?;
     // The author holds a progress line and, for language models, connections.
     drop(author);
     let writing = submission.metadata.writing;

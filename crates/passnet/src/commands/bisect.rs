@@ -9,11 +9,11 @@ use passnet_record::{AuthorSpec, GraphId, TextTable, counted};
 use passnet_run::{SampleFolder, archive::load_run};
 
 use super::{
-    authors::{create, written},
+    authors::{create, write_submission},
     referee,
 };
 use crate::{
-    failure::{checked, usage},
+    failure::{exit_code, usage},
     output,
 };
 use passnet_flags::BisectArgs;
@@ -26,7 +26,8 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     // One evaluation at a time: the next part depends on the verdict on this one.
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
     let scratch = tempfile::tempdir()?;
-    let submission = written(create(&author)?.as_mut(), &suite, &referee, scratch.path(), &AtomicBool::new(false))?;
+    let submission =
+        write_submission(create(&author)?.as_mut(), &suite, &referee, scratch.path(), &AtomicBool::new(false))?;
     let mut rows = TextTable::new(&["graph", "status", "of", "nodes", "evaluations", "minimal"], 2);
     let mut found = 0;
     for id in suite.graphs().filter(|id| failed.as_ref().is_none_or(|failed| failed.contains(id))) {
@@ -56,8 +57,8 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     }
     output::table(&rows)?;
     eprintln!("{} in {}", counted(found, "failing part"), args.out.display());
-    // Something failed, which is what the command was asked to find: code 1, as for `eval`.
-    checked(false)
+    // The command found a failure: code 1, as for `eval`.
+    exit_code(false)
 }
 
 /// Returns the author, and the graphs that failed in the run, if one is given.

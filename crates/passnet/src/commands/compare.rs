@@ -10,7 +10,7 @@ use passnet_web::{cautions, compare, comparison_report};
 use serde::Serialize;
 
 use crate::{
-    failure::{checked, usage},
+    failure::{exit_code, usage},
     output,
 };
 use passnet_flags::CompareArgs;
@@ -52,5 +52,5 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     for condition in &failed {
         eprintln!("failed: {condition}");
     }
-    checked(failed.is_empty())
+    exit_code(failed.is_empty())
 }

@@ -13,15 +13,15 @@ use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
 
 use super::{
-    authors::{create, written},
+    authors::{create, write_submission},
     referee,
 };
 use crate::{
-    failure::{checked, usage},
+    failure::{exit_code, usage},
     output,
     progress::ProgressLine,
 };
-use passnet_flags::EvalArgs;
+use passnet_flags::{EvalArgs, author_names};
 
 /// Pause between two checks of the pass directory with `--watch`.
 const WATCH_EVERY: Duration = Duration::from_millis(300);
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
         let verdicts = evaluate(&referee, &suite, &author)?;
         print(args, &verdicts)?;
         if !args.watch {
-            return checked(verdicts.iter().all(|verdict| verdict.status == Status::Correct));
+            return exit_code(verdicts.iter().all(|verdict| verdict.status == Status::Correct));
         }
         eprintln!("waiting for changes of the pass directory; press Ctrl-C to stop");
         while args.passes.as_deref().map(modification_times) == stamp {
@@ -64,10 +64,10 @@ fn author(args: &EvalArgs) -> Result<AuthorSpec> {
         (Some(path), _) => AuthorSpec::new("dir", Some(path.display().to_string())),
         (None, Some(author)) => author.clone(),
         (None, None) => {
-            return Err(usage(
-                "nothing to evaluate; name passes with --passes DIR, or an author with --author NAME (eager, noop, fuse, \
-                 inductor, inductor:MODE, dir:PATH)",
-            ));
+            let known = author_names();
+            return Err(usage(format!(
+                "nothing to evaluate; name passes with --passes DIR, or an author with --author NAME ({known})"
+            )));
         }
     };
     // A language model needs a suite's directory for its journals, and flags that `eval` does not have.
@@ -83,7 +83,8 @@ fn evaluate(referee: &Referee, suite: &Suite, author: &AuthorSpec) -> Result<Vec
     let (graphs, tasks) = (counted(total, "graph"), counted(suite.record.tasks.len(), "task"));
     tracing::info!("evaluating {graphs} of {tasks} of {}", suite.record.name);
     let scratch = tempfile::tempdir()?;
-    let submission = written(create(author)?.as_mut(), suite, referee, scratch.path(), &AtomicBool::new(false))?;
+    let submission =
+        write_submission(create(author)?.as_mut(), suite, referee, scratch.path(), &AtomicBool::new(false))?;
     let line = ProgressLine::new(total);
     let mut verdicts = Vec::new();
     for id in suite.graphs() {
@@ -100,7 +101,7 @@ fn evaluate(referee: &Referee, suite: &Suite, author: &AuthorSpec) -> Result<Vec
 fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
     let correct_at = args.measure.correct_at.unwrap_or(passnet_eval::settings::sound(Device::Cpu).correct_at);
     let outcomes = Outcomes::from_verdicts(verdicts, correct_at);
-    // Without a graph that counts there is no score.
+    // There is no score if no graph counts.
     let report = ScoreReport::new(&outcomes, &ScoreSettings::default()).ok();
     if args.json {
         let score = report.as_ref().and_then(|report| Some(report.sound.as_ref()?.score));

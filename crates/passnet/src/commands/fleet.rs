@@ -22,7 +22,7 @@ use passnet_run::{FLEET_METRICS, Suite, archive::score_run, remove_run};
 use passnet_services::Interpreter;
 
 use super::{
-    authors::{create, written},
+    authors::{create, write_submission},
     bench::run_directory,
     referee,
     report::print_leaderboard,
@@ -126,7 +126,7 @@ fn submissions(args: &FleetRunArgs, suite: &Suite, settings: &RunSettings) -> Re
             Some(out) => out.join(name.file_name().unwrap_or_default()),
             None => name,
         };
-        let submission = written(create(author)?.as_mut(), suite, &referee, &directory, &stop)?;
+        let submission = write_submission(create(author)?.as_mut(), suite, &referee, &directory, &stop)?;
         let submission = Submission { metadata: metadata.clone(), ..submission };
         Ok(AuthorRun { submission, directory })
     };

@@ -1,4 +1,4 @@
-//! `passnet fuse`: what the built-in author writes.
+//! `passnet fuse`: runs the built-in author.
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -18,7 +18,7 @@ use super::{referee, stop::stop_flag, tuning::tune};
 use crate::{failure::check_folder, output};
 use passnet_flags::FuseArgs;
 
-/// Writes one pass directory per task and prints what is in each, or says what would be.
+/// Writes one pass directory per task and prints its contents, or only explains the plan.
 pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     args.out.as_deref().map_or(Ok(()), check_folder)?;
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the passes of each task, without those that lose where that is asked for.
+/// Returns the passes of each task; without slower ones, if the options ask for this.
 fn passes(args: &FuseArgs, typed: &TypedSuite, choices: &Choices) -> Result<BTreeMap<String, PassDirectory>> {
     if !args.confirm {
         return Ok(typed.passes(choices));

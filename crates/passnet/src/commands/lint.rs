@@ -15,7 +15,7 @@ use passnet_lint::{
 use passnet_record::{TextTable, counted};
 
 use crate::{
-    failure::{checked, usage},
+    failure::{exit_code, usage},
     output,
 };
 use passnet_flags::{FindingsFormat, LintArgs};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
         FindingsFormat::Json => output::json(&JsonReport::new(&findings))?,
         FindingsFormat::Sarif => output::json(&sarif(&findings))?,
     }
-    checked(findings.is_empty())
+    exit_code(findings.is_empty())
 }
 
 fn summary(findings: usize, files: usize) -> String {

@@ -12,7 +12,7 @@ use passnet_services::{Helper, HelperPool, Interpreter};
 
 use super::{match_judge::RefereeJudge, referee};
 use crate::{
-    failure::{checked, unfit, usage},
+    failure::{exit_code, unfit, usage},
     output,
 };
 use passnet_flags::MatchArgs;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
         tracing::error!("{}: {why}", directory.display());
     }
     let good = found.refused.is_empty() && !coverage.is_unsound();
-    checked(good)
+    exit_code(good)
 }
 
 /// Imports all directories, each in a confined worker.

@@ -15,7 +15,7 @@ use crate::{
 };
 use passnet_flags::NewArgs;
 
-/// Writes the passes of a task with plain kernels. If there are none, says why and leaves the replacement to do.
+/// Writes the passes of a task with plain kernels. If there are none, prints the reason and leaves the replacement to the user.
 pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
     check_folder(&args.out)?;
     let suite = open_suite(&args.task, &Selection::default())?;

@@ -1,6 +1,6 @@
-//! `passnet optimize`: one model made faster, with what each part of that gives.
+//! `passnet optimize`: makes one model faster, and prints the gain of each step.
 //!
-//! A Python process compiles and times the model; this module prints what it found.
+//! A Python process compiles and times the model; this module prints the results.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use passnet_record::services::Optimized;
 use passnet_services::{Interpreter, OptimizeOptions};
 
 use crate::{
-    failure::{checked, unfit, usage},
+    failure::{exit_code, unfit, usage},
     output,
 };
 use passnet_flags::OptimizeArgs;
@@ -40,5 +40,5 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<ExitCode> {
         let result: Optimized = serde_json::from_str(&text).context("the result cannot be read")?;
         output::text(&format!("{result} to {}", args.out.display()))?;
     }
-    checked(finished.status.success())
+    exit_code(finished.status.success())
 }

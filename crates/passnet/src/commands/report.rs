@@ -23,12 +23,12 @@ struct JsonRun<'a> {
 
 /// The JSON form of a report.
 #[derive(Serialize)]
-struct JsonReport<'a> {
+struct RunReportJson<'a> {
     schema_version: u32,
     runs: Vec<JsonRun<'a>>,
 }
 
-/// Writes runs in the form that is asked for; by default prints the leaderboard.
+/// Writes runs in the requested form; by default prints the leaderboard.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let runs = load_runs(&args.runs)?;
     if let Some(path) = &args.html {
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
             print_leaderboard(&runs)?;
             return Ok(ExitCode::SUCCESS);
         }
-        ReportFormat::Table => output::rendered(&ranking::leaderboard(&runs)),
+        ReportFormat::Table => output::render(&ranking::leaderboard(&runs)),
         ReportFormat::Md => ranking::markdown(&runs),
         ReportFormat::Html => report_page(&runs),
         ReportFormat::Json => {
             let runs = runs.iter().map(|run| JsonRun { header: &run.header, score: &run.score }).collect();
-            serde_json::to_string_pretty(&JsonReport { schema_version: SCHEMA_VERSION, runs })?
+            serde_json::to_string_pretty(&RunReportJson { schema_version: SCHEMA_VERSION, runs })?
         }
         ReportFormat::Csv => csv(&rows(&runs)),
         ReportFormat::Parquet => {

@@ -13,17 +13,17 @@ use passnet_run::{archive::load_run, plain_name};
 use passnet_web::study::{CompilerStudy, study_markdown, study_page};
 
 use super::{
-    authors::{create, written},
+    authors::{create, write_submission},
     referee,
     stop::stop_flag,
 };
 use crate::{failure::interrupted, output, progress::ProgressLine};
 use passnet_flags::StudyArgs;
 
-/// Runs what is not yet run, then writes `study.md` and `study.html` into the folder.
+/// Runs what is still missing, then writes `study.md` and `study.html` into the folder.
 pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
     let runs = match &args.suite {
-        Some(suite) => match measured(args, suite)? {
+        Some(suite) => match run_compilers(args, suite)? {
             Some(runs) => runs,
             None => return interrupted(),
         },
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
 }
 
 /// One run per compiler; `None` where it was interrupted.
-fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
+fn run_compilers(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
     let suite = open_suite(path, &args.selection.selection())?;
     let stop = stop_flag()?;
     let referee = referee::start(&args.measure, args.jobs)?;
@@ -49,7 +49,7 @@ fn measured(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
         let directory = args.out.join("runs").join(plain_name(&author.to_string()));
         eprintln!("{author}:");
         let line = ProgressLine::new(suite.graphs().count());
-        let submission = written(create(author)?.as_mut(), &suite, &referee, &directory, &stop)?;
+        let submission = write_submission(create(author)?.as_mut(), &suite, &referee, &directory, &stop)?;
         let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
         line.finish();
         if !outcome.with_context(|| format!("run in {}", directory.display()))?.complete {

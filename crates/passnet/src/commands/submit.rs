@@ -3,7 +3,7 @@
 use std::{process::ExitCode, time::Instant};
 
 use anyhow::Result;
-use passnet_board::{Destination, submit, wait};
+use passnet_board::{Destination, SubmitError, submit, wait};
 
 use crate::{
     failure::{BAD, usage},
@@ -17,7 +17,12 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<ExitCode> {
     if args.wait.is_some() && matches!(to, Destination::Folder(_)) {
         return Err(usage("--wait asks a board over HTTP; a folder is evaluated by `passnet board DIR --once`"));
     }
-    let id = submit(&args.bundle, &to, args.token.as_deref())?;
+    let id = match submit(&args.bundle, &to, args.token.as_deref()) {
+        Err(error @ (SubmitError::NoBoard { .. } | SubmitError::Directory { .. })) => {
+            return Err(usage(error.to_string()));
+        }
+        submitted => submitted?,
+    };
     let (Some(limit), Destination::Url(url)) = (args.wait, &to) else {
         eprintln!("submitted to {}; the id is", args.to);
         output::text(id.as_str())?;

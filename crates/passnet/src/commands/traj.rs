@@ -65,6 +65,7 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
         max_steps: args.max_steps,
         max_tokens: args.max_tokens,
         novel: args.novel,
+        styles: args.style.iter().copied().collect(),
         model: args.model.clone(),
     };
     let selector = corpus::filter(&args.inputs, criteria, &args.out)?;

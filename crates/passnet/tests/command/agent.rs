@@ -6,6 +6,7 @@
 mod server;
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -16,7 +17,7 @@ use server::{Answer, Server, create, evaluate, is_task, says, turn};
 
 use crate::{command, passnet, repository};
 
-/// A task with hand-written passes, and two mistakes on the way to them: file, what is right, what is wrong.
+/// A task with hand-written passes, and two mistakes on the way to them: file, right text, wrong text.
 struct Story {
     task: &'static str,
     misses: (&'static str, &'static str, &'static str),
@@ -67,7 +68,7 @@ fn json_lines(path: &Path) -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The hand-written passes of a task as calls that create them, but for the pattern.
+/// The hand-written passes of a task as calls that create them, except for the pattern.
 fn first_draft(story: &Story) -> Vec<(&'static str, Value)> {
     let folder = repository().join("suites/demo/passes").join(story.task);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
@@ -92,6 +93,10 @@ fn replace(file: &str, old: &str, new: &str) -> (&'static str, Value) {
     ("file_editor", json!({"command": "str_replace", "path": path, "old_str": old, "new_str": new}))
 }
 
+fn scratch(input: &str) -> (&'static str, Value) {
+    ("scratch_run", json!({"name": "fuse_gelu_tanh", "inputs": [input]}))
+}
+
 fn script(request: &Value) -> Answer {
     let story = STORIES.iter().find(|story| is_task(request, story.task)).unwrap();
     let cheats = story.task == STORIES[0].task;
@@ -100,9 +105,13 @@ fn script(request: &Value) -> Answer {
         0 => vec![("graph_info", json!({}))],
         1 => [first_draft(story), vec![evaluate()]].concat(),
         2 => vec![replace(file, wrong, right), replace(source, good, bad), evaluate()],
+        3 if cheats => vec![scratch("float32[3, 5]"), replace(source, bad, good), scratch("float32[3, 5]"), evaluate()],
         3 => vec![replace(source, bad, good), evaluate()],
         4 if cheats => vec![replace(file, "    return out\n", "    return torch.tanh(out)\n"), evaluate()],
-        5 if cheats => vec![("file_editor", json!({"command": "view", "path": "../../etc/passwd"}))],
+        5 if cheats => {
+            let look = ("file_editor", json!({"command": "view", "path": "../../etc/passwd"}));
+            vec![look, scratch("float32[3, 5]"), scratch("float32[3] on the moon")]
+        }
         _ => Vec::new(),
     };
     std::thread::sleep(Duration::from_millis(30));
@@ -115,6 +124,25 @@ fn statuses(trajectory: &Value) -> Vec<&str> {
     let tools = steps.iter().flat_map(|step| step["tools"].as_array().unwrap());
     let evaluations = tools.filter_map(|tool| tool.get("evaluation"));
     evaluations.map(|evaluation| evaluation["graphs"][0]["status"].as_str().unwrap()).collect()
+}
+
+/// Tests what the first story sees of its scratch runs: of a wrong kernel, of the right one, of the cheat, and of a wrong call.
+fn scratch_runs(trajectory: &Value) {
+    let messages = trajectory["messages"].as_array().unwrap().iter();
+    let seen: Vec<&str> = messages
+        .filter(|message| message["name"] == "scratch_run")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    let expected = [
+        ["pass `fuse_gelu_tanh` on float32[3, 5]: accuracy", "output 0"],
+        ["float32[3, 5]: the results agree with the pattern", "pass: "],
+        ["error: the passes cannot be imported", "PN"],
+        ["error: `float32[3] on the moon` is no input", "write `float32[2, 64]`"],
+    ];
+    assert_eq!(seen.len(), expected.len(), "{seen:?}");
+    for (text, parts) in seen.iter().zip(expected) {
+        assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} {text}");
+    }
 }
 
 #[test]
@@ -152,7 +180,7 @@ fn six_tasks_killed_resumed_replayed_and_exported() {
     let output = command(&arguments).env("TEST_AGENT_KEY", "sk-hidden").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    // At most the reply in flight of each attempt is asked for again.
+    // At most the pending reply of each attempt is requested again.
     let (asked, replies) = (begun(), STORIES.len() * REPLIES + FURTHER);
     assert!((replies..=replies + STORIES.len()).contains(&asked), "{before} requests, then {asked}");
     let trajectories = json_lines(&out.join("trajectories.jsonl"));
@@ -165,6 +193,9 @@ fn six_tasks_killed_resumed_replayed_and_exported() {
             assert!(status == "correct" || status == "unstable", "{task}: {status}");
         }
         let cheats = task == STORIES[0].task;
+        if cheats {
+            scratch_runs(trajectory);
+        }
         assert_eq!(&statuses[3..], if cheats { &["integrity"][..] } else { &[] }, "{task}");
         assert_eq!(!trajectory["findings"].as_array().unwrap().is_empty(), cheats, "{task}: the cheat is labelled");
         assert!(!trajectory["passes"].to_string().contains("torch.tanh(out)"), "the cheat is not what is handed in");
@@ -182,7 +213,7 @@ fn six_tasks_killed_resumed_replayed_and_exported() {
     exports(&out, folder.path());
 }
 
-/// Everything that is made of trajectories.
+/// Tests everything that is made from trajectories.
 fn exports(run: &Path, folder: &Path) {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let run = run.to_str().unwrap();
@@ -194,7 +225,7 @@ fn exports(run: &Path, folder: &Path) {
     let html = path("stats.html");
     let stats: Value = serde_json::from_str(&good(&["traj", "stats", run, "--json", "--html", &html])).unwrap();
     assert_eq!((&stats["attempts"], &stats["cheated"]), (&json!(6), &json!(1)));
-    assert!(std::fs::read_to_string(html).unwrap().contains("<polyline"));
+    assert!(std::fs::read_to_string(html).unwrap().contains("<path class=\"line\""), "the curve of scores is drawn");
     assert!(good(&["traj", "filter", run, "--honest", "--out", &path("honest.jsonl")]).starts_with("5 kept"));
     let packed = path("once.jsonl.zst");
     assert!(good(&["traj", "dedup", run, run, "--out", &packed]).starts_with("6 of 12"));
@@ -217,43 +248,132 @@ fn walk(folder: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_teacher_goes_from_a_first_draft_to_the_whole_and_says_only_what_was_measured() {
+fn the_teacher_gives_lessons_in_four_styles_and_says_only_what_was_observed() {
     if std::env::var_os("PASSNET_PYTHON").is_none() {
         println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("taught");
-    let teach = ["traj", "teach", "suites/demo", "--out", out.to_str().unwrap(), "--filter", "roberta-position-ids"];
-    let parts = ["--each-graph", "--graphs-per-task", "2", "--jobs", "2"];
-    let arguments = [teach.as_slice(), &parts, &MEASURE].concat();
+    let teach = ["traj", "teach", "suites/demo", "--out", out.to_str().unwrap(), "--filter", "gpt2-gelu-tanh"];
+    let arguments = [teach.as_slice(), &["--each-graph", "--graphs-per-task", "1", "--jobs", "2"], &MEASURE].concat();
+    let counted = passnet(&[arguments.as_slice(), &["--count"]].concat());
+    assert!(!out.join("trajectories.jsonl").exists(), "counting writes nothing");
     let output = passnet(&arguments);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let trajectories = json_lines(&out.join("trajectories.jsonl"));
-    let graphs: std::collections::BTreeSet<String> =
-        trajectories.iter().map(|trajectory| trajectory["task"]["visible"].to_string()).collect();
-    assert_eq!(graphs.len(), 2, "each graph is taught by itself");
-    assert!(trajectories.iter().any(|trajectory| statuses(trajectory).len() > 1), "there is something to refine");
+    let count = format!("{} lessons", trajectories.len());
+    assert!(String::from_utf8_lossy(&counted.stdout).starts_with(&count), "{count} {counted:?}");
     for trajectory in &trajectories {
-        let mut seen = String::new();
-        for message in trajectory["messages"].as_array().unwrap() {
-            let content = message["content"].as_str().unwrap_or_default();
-            if message["role"] == "assistant" {
-                let said = content.split(|c: char| !c.is_ascii_digit() && c != '.').map(|n| n.trim_matches('.'));
-                for number in said.filter(|number| number.contains('.')) {
-                    assert!(seen.contains(number), "{number} was not observed before: {content}");
-                }
-            }
-            seen.push_str(content);
-        }
+        says_only_what_was_observed(trajectory);
         assert!(trajectory["evaluation"]["graphs"][0]["speedup"]["ratio"].is_number(), "{}", trajectory["evaluation"]);
     }
-    // What is finished is not done again, and what was begun on other graphs is not gone on with.
+    styles(&out, &trajectories, folder.path());
+    // Finished attempts are not repeated, and attempts on other graphs or of other styles are not continued.
     let again = passnet(&arguments);
     assert_eq!((again.status.code(), json_lines(&out.join("trajectories.jsonl"))), (Some(0), trajectories));
-    let together = passnet(&[teach.as_slice(), &["--graphs-per-task", "2"], &MEASURE].concat());
-    assert_eq!(together.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&together.stderr).contains("choose another directory"), "{together:?}");
+    for other in [&["--graphs-per-task", "2"][..], &["--each-graph", "--graphs-per-task", "1", "--style", "plain"]] {
+        let refused = passnet(&[teach.as_slice(), other, &MEASURE].concat());
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("choose another directory"), "{refused:?}");
+    }
+}
+
+#[test]
+fn each_graph_of_a_task_is_taught_by_itself_where_that_is_asked_for() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lessons = |more: &[&str]| {
+        let out = folder.path().join("counted");
+        let teach = ["traj", "teach", "suites/demo", "--out", out.to_str().unwrap(), "--filter", "bert-linear-gelu"];
+        let output = passnet(&[&teach[..], &["--graphs-per-task", "2", "--style", "plain", "--count"], more].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    assert_eq!(lessons(&["--each-graph"]), 2 * lessons(&[]));
+}
+
+/// Tests that each number with a fraction was in an earlier message, or is in a file that the teacher writes.
+fn says_only_what_was_observed(trajectory: &Value) {
+    let mut seen = String::new();
+    for message in trajectory["messages"].as_array().unwrap() {
+        let content = message["content"].as_str().unwrap_or_default();
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        calls.for_each(|call| seen.push_str(&call["arguments"].to_string()));
+        if message["role"] == "assistant" {
+            let said = content.split(|c: char| !c.is_ascii_digit() && c != '.').map(|n| n.trim_matches('.'));
+            for number in said.filter(|number| number.contains('.')) {
+                assert!(seen.contains(number), "{number} was not observed before: {content}");
+            }
+        }
+        seen.push_str(content);
+    }
+}
+
+/// Tests that styles are those of the verdicts, and that a mistake is not learnt.
+fn styles(run: &Path, trajectories: &[Value], folder: &Path) {
+    let export = folder.join("chat.jsonl");
+    let exported = passnet(&["traj", "export", run.to_str().unwrap(), "--out", export.to_str().unwrap()]);
+    assert_eq!(exported.status.code(), Some(0), "{exported:?}");
+    let rows = json_lines(&export);
+    let mut found = BTreeSet::new();
+    for (trajectory, row) in trajectories.iter().zip(&rows) {
+        let (statuses, style) = (statuses(trajectory), row["style"].as_str().unwrap());
+        let is_right = |status: &&str| matches!(*status, "correct" | "unstable");
+        let last = statuses.last().unwrap();
+        assert!(is_right(last), "{style} {statuses:?}");
+        let mistakes: Vec<_> = statuses.iter().copied().filter(|status| !is_right(status)).collect();
+        let expected = match mistakes.as_slice() {
+            [] => &["plain", "tuned"][..],
+            ["integrity"] => &["refused"],
+            [_] => &["repaired"],
+            _ => panic!("{statuses:?}"),
+        };
+        assert!(expected.contains(&style), "{style} {statuses:?}");
+        assert_eq!(row["conduct"], if style == "refused" { "corrected" } else { "clean" });
+        let messages = row["messages"].as_array().unwrap();
+        let replies: Vec<_> = messages.iter().zip(row["loss_mask"].as_array().unwrap()).collect();
+        let replies: Vec<_> = replies.into_iter().filter(|(message, _)| message["role"] == "assistant").collect();
+        let masked: Vec<_> = replies.iter().filter(|(_, mask)| **mask == 0).map(|(message, _)| message).collect();
+        // The reply that writes the mistake. The one that has it evaluated and the correction are learnt.
+        assert_eq!(masked.len(), mistakes.len(), "{style}");
+        for reply in masked {
+            let call = &reply["tool_calls"][0]["function"];
+            assert_eq!(call["name"], "file_editor", "{reply}");
+            assert!(call["arguments"].as_str().unwrap().contains("create"), "{reply}");
+        }
+        if style == "refused" {
+            // The teacher names the rule of the verdict, and reads about it.
+            let read = replies.iter().find_map(|(message, _)| {
+                let call = &message["tool_calls"][0]["function"];
+                (call["name"] == "docs").then(|| call["arguments"].as_str().unwrap())
+            });
+            let findings = trajectory["findings"].as_array().unwrap();
+            assert!(read.is_none_or(|topic| findings.iter().any(|rule| topic.contains(rule.as_str().unwrap()))));
+        }
+        found.insert(style);
+    }
+    assert!(found.is_superset(&["refused", "repaired"].into()) && found.len() > 2, "{found:?}");
+    let kept = passnet(
+        &[
+            &["traj", "filter", run.to_str().unwrap(), "--style", "refused", "--out"],
+            &[folder.join("refused.jsonl").to_str().unwrap()][..],
+        ]
+        .concat(),
+    );
+    let refused = rows.iter().filter(|row| row["style"] == "refused").count();
+    assert!(String::from_utf8_lossy(&kept.stdout).starts_with(&format!("{refused} kept")), "{kept:?}");
+    // Most end in the same passes, but their replies differ.
+    let kept = |by: &str| {
+        let out = folder.join(format!("{by}.jsonl"));
+        let once = passnet(&["traj", "dedup", run.to_str().unwrap(), "--by", by, "--out", out.to_str().unwrap()]);
+        String::from_utf8(once.stdout).unwrap().split(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    assert!(kept("passes") < rows.len());
+    assert_eq!(kept("replies"), rows.len());
 }
 
 #[test]
@@ -261,6 +381,8 @@ fn wrong_usage_is_reported_before_anything_starts() {
     let code = |arguments: &[&str]| passnet(arguments).status.code();
     assert_eq!(code(&["agent", "run", "suites/demo"]), Some(2));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--base-url", "localhost"]), Some(2));
+    let nowhere = ["agent", "run", "suites/demo", "--model", "m", "--base-url", "http://no-such-host.invalid/v1"];
+    assert_eq!(code(&nowhere), Some(3));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--prompts", "/nowhere/at/all"]), Some(2));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--key-file", "/nowhere/at/all"]), Some(2));
 }

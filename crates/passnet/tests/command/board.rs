@@ -1,4 +1,4 @@
-//! A submission from end to end: a run, its bundle, a board over HTTP, the signed result, and what the pages show.
+//! A submission from end to end: a run, its bundle, a board over HTTP, the signed result, and the pages.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -15,7 +15,7 @@ use super::{command, passnet};
 const QUICK: [&str; 6] = ["--trials", "2", "--warmup", "1", "--paths", "direct"];
 const TASK: &str = "suites/demo/gpt2-gelu-tanh";
 
-/// A board in a process of its own.
+/// A board in a separate process.
 struct Board {
     process: Child,
     address: String,
@@ -137,7 +137,7 @@ fn a_bundle_is_evaluated_again_signed_and_shown() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("did not sign"));
 }
 
-/// The log that is shown has neither rewritten graphs nor messages that quote them; the private one has.
+/// The public log has no rewritten graphs and no messages that quote them; the private log has both.
 fn check_hidden(home: &Path, run: &str) {
     let text = |part: &str| {
         let file = std::fs::File::open(home.join(part).join(run).join("run.jsonl.zst")).unwrap();
@@ -197,6 +197,17 @@ fn a_folder_is_a_board_without_a_server_and_baselines_are_refused() {
     let home = folder.path().join("board");
     let home = home.to_str().unwrap();
     let file = bundle(folder.path(), "noop");
+    // A mistyped address, or a folder that no board has made.
+    for absent in ["board.example.org", home, folder.path().to_str().unwrap()] {
+        let output = passnet(&["submit", &file, "--to", absent]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("is not the folder of a board"));
+    }
+    let output = passnet(&["submit", folder.path().to_str().unwrap(), "--to", home]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("passnet bundle"));
+    assert!(!Path::new(home).exists() && !Path::new("board.example.org").exists());
+    assert!(passnet(&[&["board", home, "--hidden", TASK, "--once"][..], &QUICK].concat()).status.success());
     let output = passnet(&["submit", &file, "--to", home]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("the bundle has no passes"));

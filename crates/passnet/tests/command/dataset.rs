@@ -194,7 +194,8 @@ fn a_full_disk_is_named_and_costs_nothing_that_was_written() {
     let (samples_text, data_text) = (samples.to_str().unwrap(), data.to_str().unwrap());
     passnet(&["dataset", "import", samples_text, "--out", data_text], 0);
     (1..20).for_each(|index| write_sample(&samples.join(format!("b{index}")), index));
-    // A limit on the size of files stands for the disk. The signal that comes with it is ignored, as on a full disk.
+    // A limit on the size of files simulates a full disk. The signal that comes with the limit is ignored, because a full disk
+    // sends none.
     let script = format!(
         "trap '' XFSZ; ulimit -f 200; exec {} dataset import {samples_text} --out {data_text}",
         env!("CARGO_BIN_EXE_passnet")
@@ -259,6 +260,6 @@ fn the_tutorial_goes_from_a_model_to_a_verdict() {
     let page = std::fs::read_to_string(scratch.path().join("suites/passbench-f/README.md")).unwrap();
     assert!(page.starts_with("---\nlicense:") && page.contains("data_files: subgraphs/*.parquet"), "{page}");
     assert!(scratch.path().join("run/run.jsonl.zst").is_file());
-    // What is there is not made again.
+    // Existing files are not made again.
     assert!(tutorial().contains("0 graphs imported, 1 were there"));
 }

@@ -19,9 +19,9 @@ fn start(home: &Path) -> Child {
     let run = home.join("run");
     let flags = ["--tasks", "2", "--graphs-per-task", "2", "--trials", "10", "--jobs", "4", "--out"];
     let mut bench = command(&["bench", "run", "suites/demo", "--author", "inductor"]);
-    // A cache of its own, so that everything is compiled.
+    // A separate cache, so that everything is compiled.
     bench.args(flags).arg(run).env("PASSNET_CACHE", home.join("cache"));
-    // As a terminal does it: the signal goes to all processes of the group.
+    // Like a terminal, which sends the signal to all processes of the group.
     bench.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! The command from end to end. One program holds all of it: most of the time goes to PyTorch being loaded, to compilers and to
+//! The command from end to end. All tests are in one program: most of the time goes to loading PyTorch, to compilers and to
 //! waiting for the core that measures, and tests of different programs would not run in parallel.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-/// `relu(x + y)`, in a kernel that may be wrong and that may refuse what is not float32.
+/// `relu(x + y)`, in a kernel that may be wrong and may refuse types other than float32.
 fn write_pass(root: &Path, name: &str, guard: &str, factor: &str) {
     fs::create_dir_all(root).unwrap();
     let text = format!(

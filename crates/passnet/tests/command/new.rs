@@ -29,7 +29,7 @@ fn a_new_pass_is_right_before_anyone_changes_it() {
         let output = command(&[&["eval", &task, "--passes", path], &flags[..]].concat()).output().unwrap();
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();
         for verdict in found["verdicts"].as_array().unwrap() {
-            // On a busy machine times vary; that is no fault of the kernels.
+            // On a busy machine times vary, which is not a fault of the kernels.
             assert!(matches!(verdict["status"].as_str(), Some("correct" | "unstable")), "{name}: {verdict:#}");
         }
         assert!(found["reward"].as_f64().is_some_and(|reward| (0.0..=1.0).contains(&reward)), "{name}");

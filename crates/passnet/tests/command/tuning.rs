@@ -46,14 +46,14 @@ fn kernels_are_measured_once_and_remembered() {
     let text = fs::read_to_string(&entry).unwrap();
     assert!(text.contains("\"speedup\"") && text.contains("\"cxx\""), "{text}");
 
-    // What the entry says is what is written from then on.
+    // From then on, the author writes the configuration of the entry.
     let best = |vectors: bool| format!("\"best\": {{\n    \"nests\": {{\n      \"vectors\": {vectors}");
     let chosen = text.contains(&best(true));
     fs::write(&entry, text.replace(&best(chosen), &best(!chosen))).unwrap();
     let (other, _) = fuse(home.path(), "other", &[]);
     assert_ne!(tuned, other);
 
-    // A damaged entry is as good as none, and no time is none.
+    // A damaged entry counts as absent, and without time nothing is measured.
     fs::write(&entry, "{").unwrap();
     let (_, said) = fuse(home.path(), "model", &["--tune-seconds", "0"]);
     assert!(said.contains("not an entry of the tuning database"), "{said}");

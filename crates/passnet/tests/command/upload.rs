@@ -46,7 +46,7 @@ fn a_suite_is_uploaded_once_and_the_token_is_not_printed() {
     assert!(code == 2 && err.contains("set HF_TOKEN"), "{code}: {err}");
 }
 
-/// The official client sends the requests that the stand-in knows: what it takes from one client it takes from the other.
+/// The official client sends the requests that the stand-in knows, so the stand-in accepts the same from both clients.
 #[test]
 fn the_official_client_and_this_one_make_the_same_repository() {
     let Some(python) = std::env::var_os("PASSNET_PYTHON") else {

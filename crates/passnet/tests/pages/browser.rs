@@ -34,7 +34,7 @@ pub(crate) const PAGES: [&str; 15] = [
 const LOOKS: [(&str, u32, bool); 3] = [("light", 1280, false), ("dark", 1280, true), ("narrow", 390, false)];
 
 /// The least contrast of text against the nearest background that is not transparent, as WCAG 2 computes it. Colours with
-/// an alpha of their own are left out.
+/// a separate alpha are left out.
 const LEAST_CONTRAST: &str = r"(() => {
   const channels = (text) => text.match(/[\d.]+/g).map(Number);
   const light = (colour) => {
@@ -102,7 +102,7 @@ impl Inspector {
         Some(Self { browser, axe, pictures, violations: Vec::new() })
     }
 
-    /// Opens a page in every look. `name` is that of its pictures.
+    /// Opens a page in every width and theme. `name` is the name of its pictures.
     pub(crate) fn look_at(&mut self, address: &str, name: &str) {
         let Self { browser, axe, pictures, violations } = self;
         for (look, width, dark) in LOOKS {
@@ -161,7 +161,7 @@ fn tables_are_sorted_and_filtered_by_keyboard() {
     let page = format!("http://{}/", server.address);
     let shown = "[...document.querySelectorAll('#boards tbody tr')].filter((row) => !row.hidden)\
                  .map((row) => row.querySelector('.author a').textContent)";
-    // Each board is sorted on its own: these are the authors of the first.
+    // Each board is sorted separately: these are the authors of the first.
     let first_board = "[...document.querySelectorAll('#boards table')[0].tBodies[0].rows]\
                        .map((row) => row.querySelector('.author a').textContent)";
     browser.look(1280, false);
@@ -175,7 +175,7 @@ fn tables_are_sorted_and_filtered_by_keyboard() {
     }
     assert_eq!(browser.evaluate(shown), json!(["noop"]));
     assert_eq!(browser.evaluate("document.querySelector('[data-count]').textContent"), "1 of 4");
-    // What was found stands in the address, and an address brings it back.
+    // The address contains the search, and opening the address restores it.
     let found = browser.evaluate("location.href").as_str().unwrap().to_owned();
     assert!(found.ends_with("#~find=noop"), "{found}");
     assert!(browser.open(&found).is_empty());

@@ -101,7 +101,7 @@ impl Browser {
         message
     }
 
-    /// Loads a page, again also where only the part after `#` differs. Returns what it complained of.
+    /// Loads a page, also if only the part after `#` differs. Returns the errors that the page reported.
     pub(crate) fn open(&mut self, address: &str) -> Vec<String> {
         self.complaints.clear();
         for address in ["about:blank", address] {
@@ -121,7 +121,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Presses a key; `text` is what it writes, empty for keys that write nothing.
+    /// Presses a key; `text` is the character that it types, empty for keys that type none.
     pub(crate) fn press(&mut self, key: &str, text: &str) {
         let code = match key {
             "Tab" => 9,

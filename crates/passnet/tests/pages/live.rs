@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{browser::Inspector, devtools::Browser, runs, server::Server};
 
-/// Longest time until a page shows what is in the log.
+/// Longest time until a page shows the contents of the log.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Metrics of a fleet of four stations.
@@ -95,7 +95,7 @@ fn an_open_page_follows_a_run() {
     }
     store.finish(1).unwrap();
     wait_for(&mut inspector.browser, "finished");
-    // What a reader sees when the server is stopped.
+    // The message that a reader sees when the server is stopped.
     drop(server);
     wait_for(&mut inspector.browser, "The server does not answer");
     inspector.finish();

@@ -32,7 +32,7 @@ impl Server {
         Self { process, address }
     }
 
-    /// Sends bytes as they are; the answer as text, empty where the server hangs up.
+    /// Sends bytes unchanged. Returns the answer as text, empty if the server closes the connection.
     fn send(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -1,11 +1,14 @@
 //! From flags to a client.
 
-use std::time::Duration;
+use std::{env, net::ToSocketAddrs as _, time::Duration};
 
 use anyhow::Result;
 use passnet_agent::client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices};
 
-use crate::{environment, failure::usage};
+use crate::{
+    environment,
+    failure::{unfit, usage},
+};
 use passnet_flags::ModelArgs;
 
 /// Pause before the first further try.
@@ -28,6 +31,7 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         return Err(usage(format!("--base-url {base_url}: an address begins with http:// or https://")));
     }
+    check_host(&base_url)?;
     let prices = args.price.as_deref().map(|prices| Prices {
         input: prices[0],
         output: prices[1],
@@ -48,4 +52,26 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
         backoff: BACKOFF,
         prices,
     }))
+}
+
+/// Refuses an address whose host has no number. A request is tried several times, since a server may be busy, but an unknown name
+/// stays unknown.
+fn check_host(base_url: &str) -> Result<()> {
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let proxies = ["http_proxy", "https_proxy", "all_proxy"];
+    // A proxy looks names up itself.
+    if proxies.iter().any(|name| is_set(name) || is_set(&name.to_uppercase())) {
+        return Ok(());
+    }
+    let (scheme, rest) = base_url.split_once("://").unwrap_or(("https", base_url));
+    let host = rest.split(['/', '?']).next().unwrap_or(rest).rsplit('@').next().unwrap_or(rest);
+    let has_port = host.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok()) && host.contains(':');
+    let port = if scheme == "http" { 80 } else { 443 };
+    let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+    match address.to_socket_addrs() {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(unfit(format!("{base_url}: no such host ({error}); check --base-url and the network of this machine")))
+        }
+    }
 }

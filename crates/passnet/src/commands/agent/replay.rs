@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{
     commands::referee,
-    failure::{checked, usage},
+    failure::{exit_code, usage},
     output,
 };
 use passnet_flags::ReplayArgs;
@@ -48,5 +48,5 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     } else {
         output::report(&replay_report(&trajectories))?;
     }
-    checked(same)
+    exit_code(same)
 }

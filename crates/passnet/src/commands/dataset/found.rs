@@ -6,7 +6,7 @@ use anyhow::Result;
 use passnet_dataset::{Dataset, Failure, Table};
 use passnet_record::counted;
 
-use crate::failure::{checked, usage};
+use crate::failure::{exit_code, usage};
 
 /// Opens a dataset that has to exist.
 pub(super) fn existing(path: &Path) -> Result<Dataset> {
@@ -54,5 +54,5 @@ pub(crate) fn report_failures(dataset: &Dataset, failures: &[Failure]) -> Result
     if !known.is_empty() {
         eprintln!("{} of {KNOWN_BAD} left out", counted(known.len(), "sample"));
     }
-    checked(new.is_empty())
+    exit_code(new.is_empty())
 }

@@ -11,7 +11,7 @@ use passnet_dataset::{
 
 use super::found::{report_failures, with_table};
 use crate::{
-    failure::{checked, usage},
+    failure::{exit_code, usage},
     output,
 };
 use passnet_flags::{CardArgs, LeaksArgs, OutputFormat, QueryArgs, ShowArgs, StatsArgs};
@@ -84,5 +84,5 @@ pub(super) fn run_leaks(args: &LeaksArgs) -> Result<ExitCode> {
         OutputFormat::Json => output::json(&report)?,
         OutputFormat::Table => output::report(&report.text_report())?,
     }
-    checked(!report.suites.iter().any(SuiteLeaks::is_hard))
+    exit_code(!report.suites.iter().any(SuiteLeaks::is_hard))
 }

@@ -18,7 +18,6 @@ use passnet_run::{GraphSample, Suite};
 use super::super::fleet::{fleet_failure, fleet_options};
 use passnet_flags::EnvServeArgs;
 
-/// The devices of a fleet.
 #[derive(Debug)]
 pub(super) struct FleetDevices {
     service: FleetService,

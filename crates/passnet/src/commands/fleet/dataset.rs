@@ -108,7 +108,8 @@ fn with_helpers(
     let command = env::current_exe()?;
     let cluster = HelperCluster { address: &args.address, device, cores: args.task_cores, command: &command };
     let bridge = BridgeConfig::of_helpers(Interpreter::find(), &cluster);
-    // The stage waits for an answer that does not come, and must not take this for one. Its files are whole at any moment.
+    // The stage waits for an answer that will not come, and must not treat this error as one. Exiting is safe at any moment,
+    // because the stage never leaves a file half written.
     #[expect(clippy::exit, reason = "threads that wait for an answer cannot be ended otherwise")]
     let give_up = |error: FleetError| {
         eprintln!("error: {error}");

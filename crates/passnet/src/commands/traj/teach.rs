@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use passnet_agent::{Evaluator, VerdictCache, course::Course};
+use passnet_agent::{Evaluator, Style, VerdictCache, course::Course};
 use passnet_dataset::open_suite;
 
 use crate::{
     commands::{agent, referee, stop::stop_flag},
-    failure::checked,
+    failure::exit_code,
     output,
 };
 use passnet_flags::TeachArgs;
@@ -21,14 +21,20 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
     let referee = referee::start(&args.measure, Some(evaluations))?.sharing_kernels();
     fs_err::create_dir_all(&args.out)?;
     let evaluator = Evaluator::new(referee, VerdictCache::open(&args.out.join("verdicts.jsonl"))?);
-    let mut course = Course::prepare(&evaluator, &suite, args.each_graph);
+    let styles = if args.style.is_empty() { Style::ALL.into() } else { args.style.iter().copied().collect() };
+    let mut course = Course::prepare(&evaluator, &suite, args.each_graph, &styles);
     for (task, why) in course.left_out.drain(..) {
         eprintln!("{task} is skipped: {:#}", anyhow!(why));
     }
     if course.is_empty() {
         bail!("the built-in author writes no pass for any of the {} tasks", suite.record.tasks.len());
     }
-    eprintln!("{course} for {} of {} tasks", course.tasks(), suite.record.tasks.len());
+    let count = format!("{course} for {} of {} tasks", course.tasks(), suite.record.tasks.len());
+    if args.count {
+        output::text(&count)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("{count}");
     let line = agent::AgentLine::new(course.len());
     let outcome = course.give(&evaluator, &suite, args.jobs, &args.out, &stop, &|update| line.show(&update));
     line.finish();
@@ -37,6 +43,11 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
         eprintln!("{} could not continue: {}", suspended.task, suspended.why);
     }
     let useful = outcome.trajectories.iter().filter(|trajectory| trajectory.score > 1.0).count();
-    output::text(&format!("{} trajectories, {useful} of them with a score above 1", outcome.trajectories.len()))?;
-    checked(outcome.complete)
+    let left_out = match outcome.dropped {
+        0 => String::new(),
+        count => format!("; {count} are left out, because their mistake was not noticed or not corrected"),
+    };
+    let kept = outcome.trajectories.len();
+    output::text(&format!("{kept} trajectories, {useful} of them with a score above 1{left_out}"))?;
+    exit_code(outcome.complete)
 }

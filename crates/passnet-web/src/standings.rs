@@ -32,33 +32,33 @@ pub(crate) struct Ranked {
 
 /// Runs under the same conditions, best first.
 #[derive(Clone, Debug)]
-pub(crate) struct Board {
+pub(crate) struct Standings {
     pub(crate) conditions: Conditions,
     pub(crate) rows: Vec<Ranked>,
 }
 
 /// Groups the runs of a site into boards. Boards with more runs come first, then those with more graphs.
-pub(crate) fn boards(site: &Site) -> Vec<Board> {
-    let mut boards: Vec<Board> = Vec::new();
+pub(crate) fn all_standings(site: &Site) -> Vec<Standings> {
+    let mut all_standings: Vec<Standings> = Vec::new();
     for (suite, entry) in site.suites.iter().enumerate() {
-        let start = boards.len();
+        let start = all_standings.len();
         for &run in &entry.runs {
             let conditions = conditions(suite, &site.runs[run]);
             let row = Ranked { run, rank: None };
-            match boards[start..].iter_mut().find(|board| board.conditions == conditions) {
-                Some(board) => board.rows.push(row),
-                None => boards.push(Board { conditions, rows: vec![row] }),
+            match all_standings[start..].iter_mut().find(|standings| standings.conditions == conditions) {
+                Some(standings) => standings.rows.push(row),
+                None => all_standings.push(Standings { conditions, rows: vec![row] }),
             }
         }
     }
-    for board in &mut boards {
-        rank(&site.runs, &mut board.rows);
+    for standings in &mut all_standings {
+        rank(&site.runs, &mut standings.rows);
         // Runs without a rank are not better than those below them.
-        board.rows.sort_by_key(|row| row.rank.is_none());
+        standings.rows.sort_by_key(|row| row.rank.is_none());
     }
-    let graphs = |board: &Board| board.rows.iter().map(|row| site.runs[row.run].header.graphs).max();
-    boards.sort_by_key(|board| std::cmp::Reverse((board.rows.len(), graphs(board))));
-    boards
+    let graphs = |standings: &Standings| standings.rows.iter().map(|row| site.runs[row.run].header.graphs).max();
+    all_standings.sort_by_key(|standings| std::cmp::Reverse((standings.rows.len(), graphs(standings))));
+    all_standings
 }
 
 fn conditions(suite: usize, run: &RunView) -> Conditions {
@@ -115,7 +115,7 @@ pub(crate) struct Movement {
 
 /// Compares a run with the last one of the same author on the board that began earlier, and covers as many graphs; `None` if
 /// there is none, or one of them has no sound score.
-pub(crate) fn movement(site: &Site, board: &Board, run: usize) -> Option<Movement> {
+pub(crate) fn movement(site: &Site, standings: &Standings, run: usize) -> Option<Movement> {
     let runs = &site.runs;
     let is_earlier = |other: &RunView| {
         other.author_name() == runs[run].author_name()
@@ -124,7 +124,7 @@ pub(crate) fn movement(site: &Site, board: &Board, run: usize) -> Option<Movemen
             && other.is_complete()
     };
     // Runs with fewer graphs are left out: a change of the suite would look like a change of the author.
-    let earlier = board.rows.iter().map(|row| row.run).filter(|&other| is_earlier(&runs[other]));
+    let earlier = standings.rows.iter().map(|row| row.run).filter(|&other| is_earlier(&runs[other]));
     let previous = earlier.max_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started))?;
     let score = |run: usize| Some(runs[run].score.sound.as_ref()?.score);
     let (now, before) = (score_interval(&runs[run])?, score_interval(&runs[previous])?);

@@ -1,0 +1,124 @@
+//! `cargo xtask site`: the site of all published runs, from the archives in `docs/results`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+
+use crate::{
+    command::{build_passnet, step},
+    environment::target_dir,
+};
+
+/// Suites whose graphs the site draws.
+const SUITES: [&str; 3] = ["suites/demo", "suites/passbench-f", "suites/passbench-c"];
+/// Dataset that it shows.
+const DATASET: &str = "suites/passbench-s";
+
+/// Content of the unpacked archives.
+#[derive(Debug, Default)]
+struct PublishedArchives {
+    /// Run directories.
+    runs: Vec<PathBuf>,
+    /// Folders of training runs.
+    trainings: Vec<PathBuf>,
+    /// Folders of trajectories.
+    trajectories: Vec<PathBuf>,
+}
+
+/// Unpacks the archives, writes the site to `target/published/site` and packs it as `target/published/passnet-site.tar.gz`.
+pub(crate) fn site(root: &Path) -> Result<()> {
+    build_passnet(root)?;
+    let folder = target_dir(root).join("published");
+    let published = unpack(&root.join("docs/results"), &folder.join("runs"))?;
+    let mut command = Command::new(target_dir(root).join("debug/passnet"));
+    command.current_dir(root).arg("site").arg(folder.join("site")).args(&published.runs);
+    // Shapes within graphs need PyTorch; those of inputs are known without.
+    command.args(["--no-shapes", "--dataset", DATASET]);
+    for suite in SUITES {
+        command.args(["--suite", suite]);
+    }
+    for training in &published.trainings {
+        command.arg("--training").arg(training);
+    }
+    for trajectories in &published.trajectories {
+        command.arg("--trajectories").arg(trajectories);
+    }
+    step("site of the published runs", &mut command)?;
+    let archive = folder.join("passnet-site.tar.gz");
+    step("pack the site", Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("site"))?;
+    eprintln!("open {}; packed as {}", folder.join("site/index.html").display(), archive.display());
+    Ok(())
+}
+
+/// Unpacks all archives of a folder, each into a folder of its own, and returns what they hold.
+fn unpack(archives: &Path, out: &Path) -> Result<PublishedArchives> {
+    // Runs of archives that are gone must not stay.
+    if out.exists() {
+        fs::remove_dir_all(out)?;
+    }
+    let mut published = PublishedArchives::default();
+    for archive in sorted(archives)? {
+        let Some(name) = archive.file_name().and_then(|name| name.to_str()?.strip_suffix(".tar.gz")) else { continue };
+        let folder = out.join(name);
+        fs::create_dir_all(&folder)?;
+        let status = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&folder).status();
+        if !status.context("cannot start tar")?.success() {
+            bail!("{}: tar cannot unpack it", archive.display());
+        }
+        collect(&folder, &mut published)?;
+    }
+    Ok(published)
+}
+
+/// Returns the files of a folder in order, so that the pages of two sites are equal.
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<Result<Vec<PathBuf>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn collect(folder: &Path, published: &mut PublishedArchives) -> Result<()> {
+    let has = |name: &str| folder.join(name).is_file();
+    if has("run.jsonl") || has("run.jsonl.zst") {
+        published.runs.push(folder.to_owned());
+    }
+    if has("curve.jsonl") {
+        published.trainings.push(folder.to_owned());
+    }
+    if has("trajectories.jsonl") {
+        published.trajectories.push(folder.to_owned());
+    }
+    for path in sorted(folder)? {
+        if path.is_dir() && !path.is_symlink() {
+            collect(&path, published)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archives_hold_runs_of_all_kinds() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
+        let out = target_dir(root).join("published-test");
+        let published = unpack(&root.join("docs/results"), &out).expect("all archives can be unpacked");
+        let has_run = |name: &str| published.runs.iter().any(|run| run.ends_with(name));
+        for run in ["eager", "inductor", "fuse", "hand-written", "scripted", "passbench-f-fuse", "models-inductor"] {
+            assert!(has_run(run), "{run}: {:#?}", published.runs);
+        }
+        assert!(published.runs.iter().all(|run| !run.join("curve.jsonl").exists()));
+        assert!(!published.trainings.is_empty() && !published.trajectories.is_empty(), "{published:#?}");
+        // A second time with the remains of the first.
+        let again = unpack(&root.join("docs/results"), &out).expect("the folder is replaced");
+        assert_eq!(again.runs, published.runs);
+        fs::remove_dir_all(out).expect("the folder was written");
+    }
+}
