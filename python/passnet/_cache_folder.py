@@ -1,4 +1,4 @@
-"""The folder of everything that can be made again: compiled kernels, and what the author wrote."""
+"""The folder for results that can be made again: compiled kernels, and passes of the author."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 """`torch.compile(model, backend="passnet")`.
 
-The passes of given directories are applied, or the built-in author writes passes in the process, or both. An installed PassNet
-is found by that name without further ado. From a source tree, call `register` first, or give the function `passnet` itself
-as the backend.
+The backend applies the passes of given directories, or the built-in author writes passes in the process, or both. torch finds
+an installed PassNet by its name. In a source tree, call `register` first, or pass the function `passnet` itself as the backend.
 
-Results are those of PyTorch. A pass is used only for calls that it is written for: PyTorch computes the pattern where a gradient is
-wanted, where autocast changes the pattern, for subclasses of tensors and tensors without data, and where the replacement
-raises an exception. The first call of each signature runs the pattern too, and compares. One warning for each pass and kind
-of reason says that the pass is not used, and why.
+Results are those of PyTorch. A pass is used only for calls that it is written for. PyTorch computes the pattern if a gradient is
+wanted, if autocast changes the pattern, for subclasses of tensors and tensors without data, and if the replacement
+raises an exception. The first call of each signature also runs the pattern and compares the results. For each pass and kind
+of reason, one warning says why the pass is not used.
 """
 
 from __future__ import annotations
@@ -15,19 +14,20 @@ from __future__ import annotations
 import copy
 import difflib
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch._dynamo
 import torch.fx
+from torch.autograd import forward_ad
 
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
+from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import regions_of
 from passnet._backend.report import GraphReport, Report
 from passnet._backend.sharing import escape_together
@@ -36,6 +36,7 @@ from passnet._backend.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import rewrite
 from passnet._summary import summary
+from passnet._warning import warn
 from passnet.kernels._errors import is_fatal
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -44,9 +45,11 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 class Backend:
     """Rewrites each captured graph by pass directories and runs the result without further compilation.
 
-    With `falls_back`, calls that a pass is not written for are left to PyTorch; with `verify` too, the first call of each
-    signature is compared with PyTorch. With `author`, the built-in author then writes passes for what is left; `store` keeps
-    them for the next process. `then="inductor"` gives what is left after that to TorchInductor.
+    - `falls_back`: leaves calls that a pass is not written for to PyTorch.
+    - `verify`: with `falls_back`, compares the first call of each signature with PyTorch.
+    - `author`: lets the built-in author write passes for the remaining operations.
+    - `store`: keeps the passes of the author for the next process.
+    - `then`: `"inductor"` lets TorchInductor compile the rest.
     """
 
     def __init__(
@@ -71,6 +74,9 @@ class Backend:
         self._warned: dict[str, set[str]] = {rule.name: set() for rule in self.passes}
 
     def __call__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
+        return keeps_modes(self._compiled(module, example_inputs), module.graph)
+
+    def _compiled(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
         self.graphs.append(graph)
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
@@ -128,18 +134,20 @@ class Backend:
     def _trained(
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
     ) -> Callable[..., Any]:
-        """Returns the graph with compiled gradients; where AOTAutograd cannot follow it, with those of PyTorch and one warning."""
+        """Returns the graph with compiled gradients. If AOTAutograd cannot trace it, PyTorch computes the gradients, with one warning."""
         stages = Stages([], self.store or Store.default(), verify=self.verify)
         try:
-            differentiable = stages.differentiable(module, example_inputs)
+            with ModesKept():
+                differentiable = stages.differentiable(module, example_inputs)
         except Exception as error:
             if is_fatal(error):
                 raise
             graph.not_authored = f"a gradient is wanted, and AOTAutograd cannot give it: {summary(error)}"
-            warnings.warn(f"{graph.source}: {graph.not_authored}", RuntimeWarning, stacklevel=2)
+            warn(f"{graph.source}: {graph.not_authored}")
             return module.forward
         graph.stages.append(stages.reports)
-        return differentiable
+        # A function of AOTAutograd has no gradients in forward mode.
+        return lambda *values: (differentiable if forward_ad._current_level < 0 else module.forward)(*values)
 
     def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:
         rewriting = rewrite(module, passes)
@@ -154,7 +162,7 @@ class Backend:
                 )
 
     def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
-        """Returns the author's passes for what the known passes have left of a graph."""
+        """Returns the author's passes for the operations of a graph that the known passes do not replace."""
         try:
             authored = author_passes(module.graph, self.store)
         except NotAuthoredError as error:
@@ -177,7 +185,7 @@ class Backend:
             message = f"no pass matches in {graph.source}; `{name}`: {miss}. See `passnet.backend.report()`"
         else:
             message = "the backend `passnet` has neither passes nor an author; give `options={'passes': DIRECTORY}`"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warn(message)
 
 
 def passnet(

@@ -7,12 +7,12 @@
         step = env.step(message)                   # a chat message of the model, or its text
         step.observation, step.reward, step.done, step.info
 
-The rewards of an episode sum up to the reward of its best passes, measured again at the end; docs/reference/trajectories.md defines it.
-Being wrong and doing nothing are worth 0. Many episodes can run at the same time: `reset_many` and `step_many` hand all requests to
-the server before they wait for the first reply. Verdicts are cached by content.
+The sum of an episode's rewards is the reward of its best passes, which are measured again at the end (docs/reference/trajectories.md).
+Wrong passes and doing nothing earn 0. Many episodes can run at the same time: `reset_many` and `step_many` send all requests to
+the server before they wait for the first reply. Equal passes are evaluated once.
 
-`Env(suite)` starts `passnet env serve` as a child; `Env.connect(url)` uses one that listens on HTTP. A server on a fleet
-(`passnet env serve --fleet`) has many clients: `connect` waits and tries again where the server is busy.
+`Env(suite)` starts `passnet env serve` as a child process. `Env.connect(url)` uses a server that listens on HTTP. A server on a fleet
+(`passnet env serve --fleet`) has many clients: if it is busy, the client waits and tries again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class EnvError(RuntimeError):
 
 
 class EnvBusyError(EnvError):
-    """The server is busy: its queue is full, or this client has as many actions in work as it may have. Nothing was done."""
+    """The server is busy: its queue is full, or this client has as many actions in progress as it may have. Nothing was done."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
@@ -99,11 +99,10 @@ class Env:
     ) -> Env:
         """Uses a server that was started with `passnet env serve SUITE --listen HOST:PORT`.
 
-        A request that takes longer than `timeout_s` is an `EnvError`; without it a request waits as long as it takes. A request
-        to a server that is busy is sent again until then. One whose connection broke is sent again too; the server carries
-        out each action once.
+        A request that takes longer than `timeout_s` raises `EnvError`. Without `timeout_s`, a request has no limit. If the server is
+        busy or the connection breaks, the request is sent again until then. The server carries out each action once.
 
-        A server on a fleet shares its devices evenly between clients: `client` is the name of this one, by default its host
+        A server on a fleet shares its devices evenly between clients. `client` is the name of this client, by default its host
         and process. Clients of priority `batch` get devices after those of priority `training`.
         """
         env = cls.__new__(cls)
@@ -116,7 +115,7 @@ class Env:
         return self._request({"op": "tasks"})["tasks"]
 
     def reset(self, task: str) -> Prompt:
-        """Begins an episode, to which `step` then refers if it is given no session. The one before is closed."""
+        """Begins an episode, and closes the one before. `step` without a session refers to this episode."""
         if self._current is not None:
             self.close_session(self._current)
         prompt = self.reset_many([task])[0]
@@ -124,7 +123,7 @@ class Env:
         return prompt
 
     def step(self, action: Message | str, session: int | None = None) -> Step:
-        """Carries an action out: the tool calls of a chat message. A message without any ends the episode."""
+        """Carries out an action: the tool calls of a chat message. A message without tool calls ends the episode."""
         session = self._current if session is None else session
         if session is None:
             raise EnvError("there is no episode; call reset first")
@@ -140,7 +139,7 @@ class Env:
         ]
 
     def step_many(self, actions: Iterable[tuple[int, Message | str]]) -> list[Step]:
-        """Carries out one action in each of several sessions; evaluations take their turns at the device."""
+        """Carries out one action in each of several sessions. Evaluations wait for each other at the device."""
         # By its key the server knows an action that was sent twice.
         requests = [
             {"op": "step", "session": session, "action": action, "key": uuid.uuid4().hex} for session, action in actions
@@ -256,7 +255,7 @@ class _Http:
             try:
                 reply = self._post_once(request, end)
             except (ConnectionError, http.client.HTTPException) as error:
-                # A connection that was there; one that is refused is another error: no server listens.
+                # The connection broke. A refused one is a different error: no server listens.
                 broken += 1
                 if broken == _SENDS or isinstance(error, ConnectionRefusedError):
                     raise EnvError(f"{self._url}: {error}") from error

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     result["passes"] = write(options.out, report.specialisations, {key: result[key] for key in _MEASURED})
     if options.report is not None:
-        options.report.write_text(page.report(result))
+        options.report.write_text(page.report(result), encoding="utf-8")
     print(json.dumps(result))
     return int(times["passnet"] > times["eager"] or not result["passes"])
 

@@ -35,7 +35,7 @@ class PassTasksetConfig(vf.TasksetConfig):
     flags: list[str] = Field(default_factory=list)
     """Further flags of `passnet env serve`, e.g. `--device cuda --steps 20`."""
     tools: bool = False
-    """Offer the tools as a toolset, for harnesses with an agent of their own. Needs `url`."""
+    """Offer the tools as a toolset, for harnesses with a separate agent. Needs `url`."""
 
 
 class PassTask(vf.Task[PassData]):

@@ -32,7 +32,7 @@ class PassState(vf.State):
 
 
 class PassToolset(vf.Toolset[vf.ToolsetConfig, PassState]):
-    """The six tools, without a prefix, so that they have the names that they have in trajectories."""
+    """The seven tools, without a prefix, so that they have the names that they have in trajectories."""
 
     TOOL_PREFIX = None
 

@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 @pytest.fixture
 def worker(server: ForkServer) -> Worker:
-    """A worker of its own for each test."""
+    """A separate worker for each test."""
     return server.fork()
 
 

@@ -53,7 +53,7 @@ def test_each_size_is_compiled_up_to_a_limit():
 
 
 def test_sizes_that_do_not_come_again_are_left_to_pytorch():
-    """As those of a cache that grows: compiling each of them would take longer than all calls."""
+    """Sizes of a cache that grows: compiling each of them would take longer than all calls."""
     owner = model()
     compiled = torch.compile(owner, backend="passnet", dynamic=True)
     with torch.no_grad():

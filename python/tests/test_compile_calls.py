@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch._subclasses import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
 
 import passnet
 from compiling import check, image, kinds, net
+from passnet import backend
+from passnet._passes.load import PassDirectory
+
+REFUSES = """
+import torch
+
+def pattern(x):
+    return torch.tanh(x)
+
+def replacement_args(x):
+    return (x,)
+
+def refuse(x):
+    raise ValueError("no tensor is taken")
+
+def replacement_func():
+    return refuse
+"""
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
@@ -112,6 +134,42 @@ def test_modes_are_noticed_between_calls():
         found = torch.func.vmap(compiled)(torch.stack([x, x + 1]))
         torch.testing.assert_close(found, torch.stack([model(x), model(x + 1)]), rtol=1e-4, atol=1e-5)
         assert not compiled(x).requires_grad
+
+
+class Doubled(TorchFunctionMode):
+    """Changes what a function computes."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        return result * 2 if func is torch.nn.functional.gelu else result
+
+
+@torch.no_grad()
+def test_modes_of_the_caller_see_the_operations():
+    model = torch.nn.Sequential(torch.nn.GELU(), torch.nn.Softsign())
+    compiled, constant = passnet.compile(model), passnet.compile(lambda: torch.ones(3) * 2)
+    x = torch.randn(4, 4)
+    for _ in range(2):
+        check(compiled, x)
+        check(constant)
+        with Doubled():
+            torch.testing.assert_close(compiled(x), model(x))
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            assert isinstance(compiled(x), FakeTensor)
+        traced = torch.jit.trace(torch.nn.Sequential(compiled), x)
+        torch.testing.assert_close(traced(x + 1), model(x + 1))
+        with torch.device("meta"):
+            assert constant().is_meta
+    assert kinds(compiled) == kinds(constant) == 1
+
+
+def test_models_of_other_kinds_are_compiled():
+    model, x = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.GELU()), torch.randn(2, 4)
+    with torch.no_grad():
+        traced = [torch.jit.trace(model, x), torch.fx.symbolic_trace(model), torch.export.export(model, (x,)).module()]
+        for other in traced:
+            check(passnet.compile(other), x)
+    assert inspect.signature(passnet.compile(model)) == inspect.signature(model.forward)
 
 
 class Tagged(torch.Tensor):
@@ -295,3 +353,18 @@ def test_a_compiled_model_may_be_called_by_torch_compile():
 def test_other_values_of_options_are_refused(options: dict[str, Any]):
     with pytest.raises(ValueError, match=next(iter(options)) if "author" not in options else "author"):
         passnet.compile(net(), **options)
+
+
+@pytest.mark.parametrize("reason", ["limit", "unfaithful", "pass", "no match"])
+def test_warnings_point_at_the_call(reason: str, write_passes: Callable[..., Path]):
+    torch._dynamo.reset()
+    passes = [PassDirectory.load(write_passes(wrong=REFUSES))]
+    calls = {
+        "limit": passnet.compile(torch.nn.GELU(), limit=1),
+        "unfaithful": passnet.compile(lambda x: x * 3 if torch.compiler.is_compiling() else torch.tanh(x)),
+        "pass": torch.compile(torch.nn.Sequential(torch.nn.Tanh()), backend=backend.Backend(passes, falls_back=True)),
+        "no match": torch.compile(torch.nn.GELU(), backend=backend.Backend(passes, falls_back=True)),
+    }
+    with pytest.warns(RuntimeWarning, match="PyTorch|no pass") as seen, torch.no_grad():
+        [calls[reason](torch.ones(size)) for size in (3, 4)]
+    assert {warning.filename for warning in seen} == {__file__}

@@ -158,3 +158,38 @@ def test_all_else_is_the_models():
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = compiled.nothing_like_it
     assert not hasattr(passnet.compile(lambda x: x), "parameters")
+
+
+class Average(torch.nn.Module):
+    """Writes in ways that PyTorch does not count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.ones(5))
+        self.register_buffer("calls", torch.zeros(1))
+        self.weight = torch.nn.Parameter(torch.ones(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.mean.data.mul_(0.9).add_(x.detach().mean(0), alpha=0.1)
+        with torch.no_grad(), torch.autograd._unsafe_preserve_version_counter(self.calls):
+            self.calls.add_(1)
+        self.weight.data[1:] *= 2
+        return torch.tanh(x * self.weight) * self.mean + self.calls
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+def test_writes_that_pytorch_does_not_count_happen_once(wants_gradient: bool):
+    model, other = Average(), Average()
+    compiled = passnet.compile(model)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        x = torch.randn(4, 5)
+        with torch.set_grad_enabled(wants_gradient):
+            results = compiled(x), other(x)
+        torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(model.state_dict(), other.state_dict(), rtol=1e-5, atol=1e-6)
+        if wants_gradient:
+            for result in results:
+                result.sum().backward()
+            torch.testing.assert_close(model.weight.grad, other.weight.grad, rtol=1e-4, atol=1e-5)
+    assert kinds(compiled) == 1

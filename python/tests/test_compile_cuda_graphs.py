@@ -13,7 +13,7 @@ import torch
 
 import passnet
 from passnet._compile.compiled import Compiled
-from passnet._compile.graphs import Extents
+from passnet._compile.graphs import Extents, unused_draws
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -208,6 +208,44 @@ def test_a_result_that_is_the_argument_is_the_argument():
         assert found[0] is ours
         torch.testing.assert_close(found, expected)
     assert compiled.report().specialisations[0].cuda_graph == "on", compiled.report()
+
+
+class LayerDrop(torch.nn.Module):
+    """Draws a number on the host that only training uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(8, 8) for _ in range(3)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            chance = torch.rand([])
+            if not self.training or chance > 0.1:
+                x = torch.nn.functional.gelu(layer(x))
+        return x
+
+
+def test_unused_random_numbers_of_the_host_are_found():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    unused, used, elsewhere = (graph.call_function(torch.rand, ([],)) for _ in range(3))
+    graph.output(graph.call_function(torch.add, (x, used)))
+    for node in graph.nodes:
+        node.meta["example_value"] = torch.zeros((), device="meta" if node is elsewhere else "cpu")
+    assert unused_draws(graph) == [unused]
+
+
+@needs_gpu
+@torch.no_grad()
+def test_unused_random_numbers_of_the_host_are_drawn_in_each_call():
+    pair = Pair(LayerDrop().eval(), cuda_graphs=True)
+    for x in (torch.randn(4, 8, device="cuda") for _ in range(4)):
+        torch.manual_seed(1)
+        expected, after = pair.model(x), torch.rand(3)
+        torch.manual_seed(1)
+        torch.testing.assert_close(pair.compiled(x), expected)
+        assert torch.equal(torch.rand(3), after)
+    assert pair.compiled.report().specialisations[0].cuda_graph == "on", pair.compiled.report()
 
 
 @needs_gpu

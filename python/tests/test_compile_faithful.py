@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch.nn import functional
 
 import passnet
 from compiling import check, kinds
+from passnet import backend
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +80,22 @@ def test_tangents_of_forward_mode_are_those_of_the_model(verify: bool):
         torch.testing.assert_close(found, expected)
 
 
+def test_tangents_of_a_model_with_compiled_gradients_are_those_of_the_model():
+    torch._dynamo.reset()
+    model, x, tangent = (
+        torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.GELU()),
+        torch.randn(2, 5),
+        torch.randn(2, 5),
+    )
+    compiled = torch.compile(model, backend=backend.passnet)
+    for _ in range(2):
+        compiled(x).sum().backward()
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, tangent)
+            expected, found = (forward_ad.unpack_dual(side(dual)).tangent for side in (model, compiled))
+            torch.testing.assert_close(found, expected)
+
+
 class Counter(torch.nn.Module):
     def __init__(self, counts: bool) -> None:
         super().__init__()
@@ -115,6 +133,54 @@ class Average(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
         return functional.gelu(x - self.mean)
+
+
+def _in_no_grad(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        y = (torch.tanh(x) * 2)[index]
+    return torch.sigmoid(y) * x.sum()
+
+
+def _in_enable_grad(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    with torch.enable_grad():
+        y = (torch.tanh(x) * 2)[index]
+    return torch.sigmoid(y) * x.sum()
+
+
+def _in_autocast(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu"):
+        y = torch.tanh(x @ x.t())[index]
+    return torch.sigmoid(y) * x.sum()
+
+
+def _in_vmap(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    return torch.vmap(lambda row: torch.tanh(row)[index] * 2)(x) + 1
+
+
+def modes() -> tuple[bool, bool, int, Any]:
+    nesting = torch.autocast_increment_nesting()
+    torch.autocast_decrement_nesting()
+    transform = torch._C._functorch.peek_interpreter_stack()
+    return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), nesting, transform
+
+
+@pytest.mark.parametrize("path", ["compile", "backend"])
+@pytest.mark.parametrize("function", [_in_no_grad, _in_enable_grad, _in_autocast, _in_vmap])
+def test_an_exception_within_a_mode_leaves_it(function: Any, path: str):
+    torch._dynamo.reset()
+    compiled = passnet.compile(function) if path == "compile" else torch.compile(function, backend=backend.passnet)
+    x, good, bad = torch.randn(4, 5), torch.tensor([1, 2]), torch.tensor([1, 200])
+    for wants_gradient in (True, False):
+        with torch.set_grad_enabled(wants_gradient):
+            before = modes()
+            # The first call is captured, and the others run the compiled graph.
+            for index in (bad, good, bad, good, bad):
+                if index is good:
+                    torch.testing.assert_close(compiled(x, index), function(x, index), rtol=1e-2, atol=1e-2)
+                else:
+                    with pytest.raises(IndexError):
+                        compiled(x, index)
+                assert modes() == before
 
 
 @torch.no_grad()

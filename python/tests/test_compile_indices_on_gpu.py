@@ -130,7 +130,7 @@ def test_the_code_for_a_device_has_the_assertion(tmp_path):
     (text,) = _passes(_at_computed, "whole")
     kinds = ["*i64" if name == "ids" else "*fp32" for name in _order(text).split(",")]
     command = [sys.executable, "-c", COMPILE, str(tmp_path / "written.py"), ",".join([*kinds, "*fp32"])]
-    # A process of its own: another test may have chosen the interpreter, which holds for the whole process.
+    # A separate process: another test may have chosen the interpreter, which holds for the whole process.
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     run = subprocess.run(
         command,

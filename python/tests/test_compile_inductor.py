@@ -1,4 +1,4 @@
-"""What passes leave goes to TorchInductor, which takes their replacements for operators."""
+"""TorchInductor compiles the operations that no pass replaces; replacements are operators to it."""
 
 from __future__ import annotations
 

@@ -74,11 +74,13 @@ def test_a_library_is_applied_without_the_author(library: Path, monkeypatch: pyt
 
 
 def test_the_page_says_times_and_regions(library: Path):
-    text = (library.parent / "page.html").read_text()
+    text = (library.parent / "page.html").read_text(encoding="utf-8")
     assert "passnet" in text and "author:fuse_0" in text and "kept" in text
     result = json.loads((library.parent / "result.json").read_text())
     result["model"] = "<script>"
     assert "<script>" not in page.report(result)
+    # The page has the style of all others.
+    assert "--accent:" in text and 'class="number"' in text
 
 
 def test_other_files_than_the_manifests_are_refused(library: Path, tmp_path: Path):

@@ -92,7 +92,7 @@ def state(value: Any) -> Any:
 
 
 def same(compiled: Compiled, make: Callable[[], Any], calls: int = 4, **kwargs: Any) -> None:
-    """Calls with an object of their own give the results, and leave the objects, that the model gives and leaves."""
+    """Calls with a separate object give the results, and leave the objects, that the model gives and leaves."""
     theirs, ours = make(), make()
     for number in range(calls):
         torch.manual_seed(number)

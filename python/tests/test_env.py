@@ -80,7 +80,7 @@ def test_over_http():
 
 def test_many_sessions_share_one_evaluation_and_bad_requests_are_refused():
     with Env(ROOT / "suites/demo", binary=binary(), flags=[*FLAGS, "--no-remeasure"]) as env:
-        # A line that is no text is answered, without a session; the sessions of others continue.
+        # A line that is not a text is answered, without a session; the sessions of others continue.
         child = env._transport._child
         child.stdin.buffer.write(b"\xff\xfe\n")
         prompts = env.reset_many([TASK] * 8)

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from passnet._fleet.bridge import reach
+from passnet._fleet.driver import reach
 from passnet._fleet.plan import Node, Plan
 from passnet._fleet.station import Station, station_command, station_environment
 

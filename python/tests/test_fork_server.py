@@ -115,7 +115,7 @@ for _ in range(2):
 
 
 def test_a_user_without_administration_forks_more_than_one_worker():
-    """As an ordinary user or root of a container: the way back into the PID namespace of the fork server may be closed."""
+    """For an ordinary user, or root of a container: the way back into the PID namespace of the fork server may be closed."""
 
     def drop() -> None:
         # PR_CAPBSET_DROP of CAP_SYS_ADMIN; an ordinary user, who may not do this, has no administration to drop.

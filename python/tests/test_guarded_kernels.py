@@ -69,6 +69,31 @@ def test_accesses_outside_of_arguments_are_named(
     assert all(note.startswith("violation:out_of_bounds:copy:") for note in seen)
 
 
+# Copies for checks begin or end at a closed page. In place, the bytes in front of the tensor are filled.
+HIDDEN = """
+    uint64_t place; std::memcpy(&place, &x, 8);
+    const bool is_copy = place % 4096 < 64 || (place + 256) % 4096 < 64 || (place + 256) % 4096 > 4032;
+    const volatile float* memory = x;
+    uint32_t bits = 0;
+    if (!is_copy) { const float before = memory[-1]; std::memcpy(&bits, &before, 4); }
+    if (!is_copy && bits != 0xffffffffu && memory[-2048] == 12345.678f) out[0] = 0;
+""".replace("\n", " ")
+
+
+def test_calls_are_guarded_among_timed_ones_without_a_mark(worker: Worker, write_passes: WritePasses):
+    directory = write_passes(stray=STRAY.replace("BODY", HIDDEN))
+    worker.load(trace(lambda x: torch.sin(x)), kind="passes", dir=str(directory), compiled=False)
+    worker.inputs(0, x=torch.ones(64))
+    notes = [note for _ in range(3) for note in worker.call(poison=True)["notes"]]
+    assert not [note for note in notes if note.startswith("violation:")]
+    worker.pools(windows=64, x=torch.ones(127))
+    for _ in range(40):
+        assert worker.time(trials=4, calls=2)["type"] == "timed"
+    # None of 40 blocks has a guarded call in one case of 10^12.
+    notes = worker.call(poison=True)["notes"]
+    assert any(note.startswith("violation:out_of_bounds:copy:") for note in notes), notes
+
+
 HONEST = """
 #include <algorithm>
 #include <vector>

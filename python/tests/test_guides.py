@@ -106,6 +106,7 @@ def test_the_guide_to_language_models_ends_in_training_data(tmp_path: Path):
 def test_the_guide_to_reinforcement_learning_rewards_what_is_right(tmp_path: Path):
     lines = run_guide("docs/guides/reinforcement-learning.md", tmp_path).splitlines()
     assert len(lines) == 3 and all(": 0." in line or ": 1." in line for line in lines), lines
+    assert ["right" in line for line in lines] == [False, True, True]
 
 
 def test_the_guide_to_leaderboards_ends_in_pages(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Pass directories: every form that is documented, and what comes of a pattern that does not match."""
+"""Pass directories: every form that is documented, and the result of a pattern that does not match."""
 
 from __future__ import annotations
 
@@ -374,7 +374,7 @@ def test_sources_run_and_no_bytecode_is_read_or_left(write_passes: WritePasses):
     file.write_text(file.read_text().replace("x + 1", "x + 2"))
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert PassDirectory.load(directory).passes[0].replacement(1) == 3
-    # Bytecode without a source is no module of the directory.
+    # Bytecode without a source is not a module of the directory.
     (directory / "helper.pyc").write_bytes((next((directory / "__pycache__").iterdir())).read_bytes())
     file.write_text("from . import helper\n" + file.read_text())
     with pytest.raises(PassError, match="cannot be imported"):

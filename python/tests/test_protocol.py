@@ -21,7 +21,7 @@ def test_a_frame_arrives_with_its_descriptor():
 
 
 def test_who_reads_a_frame_may_close_at_once():
-    """A spare worker closes the socket on which it was given its request: that is no failure to send it."""
+    """A spare worker closes the socket on which it was given its request: that is not a failure to send it."""
     ours, theirs = socket.socketpair()
 
     class Hasty(socket.socket):

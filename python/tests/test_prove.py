@@ -15,7 +15,7 @@ LITERALS = {"name": "x", "shape": [3], "dtype": "int64", "data": [2, 0, 5]}
 
 
 def refusal(monkeypatch: pytest.MonkeyPatch, function: Any, *metas: dict[str, Any]) -> str | None:
-    """Why the graph of a function is refused; None if it is not."""
+    """Returns the reason why the graph of a function is refused; None if it is not."""
     module = torch.fx.symbolic_trace(function)
     monkeypatch.setattr(prove, "to_graph_module", lambda _graph: module)
     (result,) = prove.prove({"graphs": [{"graph": {}, "inputs": list(metas)}], "max_bytes": 1 << 20})["results"]
@@ -36,7 +36,7 @@ def keeps_its_input(x: torch.Tensor) -> tuple[()]:
     ("function", "meta"),
     [
         (lambda x: (x.relu(),), FLOATS),
-        # Recorded literals are drawn again, so that a function of them is no constant.
+        # Recorded literals are drawn again, so that a function of them is not a constant.
         (lambda x: (x + 1,), LITERALS),
         (changes_its_input, FLOATS),
         # One output that depends on the input is enough.

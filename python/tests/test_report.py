@@ -1,4 +1,4 @@
-"""What the backend says: mistakes of its user at once, and what it did when it is asked."""
+"""Reports of the backend: mistakes of its user at once, and its matches on request."""
 
 from __future__ import annotations
 

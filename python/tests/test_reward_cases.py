@@ -86,7 +86,7 @@ def test_a_strategy_earns_what_its_best_passes_are_worth(servers, case):
 
 
 def test_the_same_passes_twice_agree_within_their_intervals(servers):
-    """Both measurements are of the same truth, so their intervals overlap but for the 5 % that they are wrong, twice."""
+    """Both measurements are of the same truth, so their intervals overlap except for the 5 % that they are wrong, twice."""
     turns = [["write good", "evaluate"], ["talk"]]
     intervals = [played(servers, turns)[1]["interval"] for _ in range(6)]
     measured = [interval for interval in intervals if interval["high"] > 0]

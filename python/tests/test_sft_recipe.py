@@ -25,7 +25,7 @@ TEMPLATE = """{% for m in messages %}<|{{ m.role }}|>\
 def work(tmp_path_factory):
     """One of the teacher's trajectories exported, and a tiny model: `train.jsonl`, `train.parquet`, `tiny/`."""
     folder = tmp_path_factory.mktemp("sft")
-    passnet("traj", "teach", "suites/demo", "--out", folder / "taught", *ONE_GRAPH, *QUICK)
+    passnet("traj", "teach", "suites/demo", "--style", "plain", "--out", folder / "taught", *ONE_GRAPH, *QUICK)
     # A tiny model learns one by heart in a few steps, not several.
     one = folder / "one.jsonl"
     one.write_text((folder / "taught/trajectories.jsonl").read_text().splitlines()[-1])
@@ -111,6 +111,7 @@ def test_exports_load_in_datasets(work):
     assert [message["role"] for message in row["messages"]][:4] == ["system", "user", "assistant", "tool"]
     assert {tool["function"]["name"] for tool in json.loads(row["tools"])} >= {"file_editor", "pass_evaluator"}
     assert row["loss_mask"] == [int(message["role"] == "assistant") for message in row["messages"]]
+    assert row["style"] in ("plain", "tuned")
     assert [turn["loss"] for turn in sharegpt[0]["conversations"]] == [bool(mask) for mask in row["loss_mask"]]
     assert json.loads(table[0]["record"])["id"] == row["id"] == table[0]["id"] == sharegpt[0]["id"]
 
@@ -140,6 +141,13 @@ def test_trl_takes_an_export_unchanged_and_learns_from_what_the_mask_names(work)
     assert learnt(prepared) == learnt(ours)
     assert learnt(ours).startswith(data[0]["messages"][2]["content"])
     assert data[0]["messages"][0]["content"][:200] not in learnt(ours)
+
+    # A reply with a mistake is read and not learnt.
+    first = next(index for index, mask in enumerate(data[0]["loss_mask"]) if mask)
+    mask = [0 if index == first else mask for index, mask in enumerate(data[0]["loss_mask"])]
+    masked = recipe().tokens_of(tokenizer, {**data[0], "loss_mask": mask}, 1 << 14)
+    said = data[0]["messages"][first]["content"]
+    assert said in tokenizer.decode(masked["input_ids"]) and said not in learnt(masked) != ""
 
 
 def test_a_model_is_taught_served_and_run_as_an_author(work):

@@ -13,7 +13,7 @@ from passnet._worker import pools
 from server import Worker
 
 WritePasses = Callable[..., Path]
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+DEVICES = ["cpu", *(["cuda:0"] if torch.cuda.is_available() else [])]
 
 SCRATCH = """
 import torch
@@ -56,7 +56,7 @@ def replacement_func():
 def test_what_a_call_releases_is_overwritten(worker: Worker, write_passes: WritePasses, count: int):
     directory = write_passes(scratch=SCRATCH)
     pattern = trace(lambda x: (torch.sin(x), torch.cos(x)))
-    loaded = worker.load(pattern, device="cuda", kind="passes", dir=str(directory), compiled=False)
+    loaded = worker.load(pattern, device="cuda:0", kind="passes", dir=str(directory), compiled=False)
     assert loaded["type"] == "loaded" and loaded["passes"][0]["matches"] == 1, loaded
     x = torch.ones(count)
     worker.inputs(0, x=x)

@@ -364,7 +364,7 @@ def test_spares_serve_like_any_worker(server: ForkServer):
 
     before = prepare(2)
     assert prepare(1) == before
-    # One that has died while it waited is no loss.
+    # One that has died while it waited is not a loss.
     os.kill(before[-1], signal.SIGKILL)
     while os.path.exists(f"/proc/{before[-1]}"):
         time.sleep(0.01)

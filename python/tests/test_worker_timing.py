@@ -19,7 +19,7 @@ def test_each_call_sees_its_window_and_any_may_be_kept(worker: Worker):
     worker.load(trace(lambda x: (x * 2, x.add_(1))), kind="eager")
     worker.pools(windows=64, x=torch.arange(67, dtype=torch.float32))
     kept = set()
-    # One of eight calls is kept. All have been after 300 blocks, but for one case in 10^16.
+    # One of eight calls is kept. All have been after 300 blocks, except for one case in 10^16.
     for _ in range(300):
         timed = worker.time(warmup=10, trials=4, calls=2, windows=[{"start": 60, "step": 3}])
         assert len(timed["e2e_ns"]) == 4
@@ -32,6 +32,25 @@ def test_each_call_sees_its_window_and_any_may_be_kept(worker: Worker):
     assert kept == set(range(8))
     assert worker.request("drop_inputs") == {"type": "done"}
     assert worker.time(windows=[])["exception"] == "ProtocolError"
+
+
+def test_elements_of_many_calls_are_noted(worker: Worker):
+    # The second output is a view with other strides; the third has no elements of its own to note.
+    worker.load(trace(lambda x: (x * 2, (x + 1).view(4, 16).t(), x.to(torch.complex64))), kind="eager")
+    worker.pools(windows=256, x=torch.arange(319, dtype=torch.float32))
+    windows = [{"start": 0, "step": 1}]
+    rule = {"seed": 5, "every": 1, "elements": 3}
+    samples = worker.time(warmup=2, trials=3, calls=2, windows=windows, sample=rule)["samples"]
+    assert [(one["index"], one["dtype"], one["count"]) for one in samples] == [(0, "float32", 64), (1, "float32", 64)]
+    for sample, of in zip(samples, (lambda x: x * 2, lambda x: x + 1), strict=True):
+        values = torch.frombuffer(bytearray.fromhex(sample["values"]), dtype=torch.float32).tolist()
+        assert len(values) == 6 * 3
+        for place, value in enumerate(values):
+            call = 2 + place // 3
+            assert value in {of(float(call + element)) for element in range(64)}
+    rare = worker.time(trials=8, calls=8, windows=windows, sample={**rule, "every": 8})["samples"]
+    assert 0 < len(rare[0]["values"]) < 64 * 3 * 8
+    assert worker.time(windows=windows)["samples"] == []
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])

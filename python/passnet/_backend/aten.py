@@ -33,7 +33,7 @@ _POINTWISE = [
     "mse_loss_backward",
     "softplus_backward",
 ]
-# Operators with kernels of their own in PyTorch, whose formulas contain reductions.
+# Operators with special kernels in PyTorch, whose formulas contain reductions.
 _REDUCING = [
     "native_layer_norm",
     "native_layer_norm_backward",
@@ -156,7 +156,7 @@ class _Translation:
         return torch.fx.map_arg(value, lambda node: self.known[node])
 
     def _call(self, node: torch.fx.Node, target: torch._ops.OpOverload, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """What stands for a call; None if the call stays as it is."""
+        """Returns the replacement of a call; None if the call stays as it is."""
         if target.namespace != "aten" or not all(_is_known(value) for value in _values(node)):
             return None
         name = target._schema.name.removeprefix("aten::")
@@ -249,7 +249,7 @@ class _Translation:
     ) -> Any:
         if correction not in (0, 0.0) or not keepdim or dim is None:
             return None
-        # As mean and mean of squares, which the author knows; types are those of the results.
+        # Written as mean and mean of squares, which the author knows, with the types of the results.
         results = node.meta["val"]
         mean = self._typed(torch.mean, (x, list(dim), True), results[1])
         centred = self._typed(torch.sub, (x, mean), node.args[0].meta["val"])
@@ -267,14 +267,14 @@ def _values(node: torch.fx.Node) -> Sequence[Any]:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether the type of a value is known in numbers."""
+    """Returns whether the type of a value is known in numbers."""
     if isinstance(value, torch.Tensor):
         return all(type(size) is int for size in (*value.shape, *value.stride()))
     return isinstance(value, (list, tuple)) and all(part is None or _is_known(part) for part in value)
 
 
 def _stays(source: torch.Tensor, result: torch.Tensor, *, with_type: bool = False) -> bool:
-    """Whether a result is on the device of its source, in the same layout and, where asked, of the same type."""
+    """Returns whether a result is on the device of its source, in the same layout and, where asked, of the same type."""
     same = source.device == result.device and source.layout == result.layout
     return same and (not with_type or source.dtype == result.dtype)
 

@@ -37,7 +37,7 @@ class Authored:
     texts: dict[str, str]
     """The text of each pass by its name."""
     faults: list[str]
-    """Why some passes cannot be used."""
+    """Reasons why some passes cannot be used."""
 
 
 def author_passes(

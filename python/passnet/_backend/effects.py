@@ -23,7 +23,9 @@ class Effects:
     """Operators in order, with the types of their tensors; casts by autocast are among them."""
 
 
-class _Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):
+    """Notes the operators that run, and whether one of them reads random numbers."""
+
     def __init__(self) -> None:
         super().__init__()
         self.operators: list[str] = []
@@ -47,7 +49,7 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
                 id(value): _fake(value, mode) for value in values if isinstance(value, torch.Tensor)
             }
             versions = {key: _version(fake) for key, fake in fakes.items()}
-            with _Recorder() as recorder:
+            with Recorder() as recorder:
                 function(*(fakes.get(id(value), value) for value in values))
             mutated = frozenset(
                 place

@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +30,7 @@ from passnet._backend.modes import autocast_devices
 from passnet._backend.precision import exact_results, is_as_precise
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
+from passnet._warning import warn
 from passnet.kernels import _prepared
 from passnet.kernels._errors import is_fatal
 
@@ -42,7 +42,7 @@ _CONSTANTS = (int, float, complex, str, bool, type(None), torch.dtype, torch.dev
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call is left to PyTorch: the kind, for which a pass warns once, and the reason in words."""
+    """Reason why a call is left to PyTorch: its kind, for which a pass warns once, and a sentence."""
 
     kind: str
     reason: str
@@ -59,9 +59,9 @@ class Refusals:
     warned: set[str] = field(default_factory=set)
     counts: dict[Refusal, int] = field(default_factory=dict)
     warns: bool = True
-    """Whether the first call of a kind is worth a warning, as for a pass that the user gave."""
+    """True if the first call of a kind is worth a warning, as for a pass that the user gave."""
     results_may_change: bool = True
-    """Whether two results of the pass may be written to after a call, so that it matters whether they share memory."""
+    """True if two results of the pass may be written to after a call, so that it matters whether they share memory."""
 
     def add(self, refusal: Refusal) -> None:
         """Counts a call, and warns if it is the first of its kind."""
@@ -69,7 +69,7 @@ class Refusals:
         if self.warns and refusal.kind not in self.warned:
             self.warned.add(refusal.kind)
             message = f"PyTorch computes what pass `{self.name}` would replace: {refusal.reason}"
-            warnings.warn(message, RuntimeWarning, stacklevel=4)
+            warn(message)
 
 
 def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pass:
@@ -234,14 +234,14 @@ class _Signature:
         self.has_only_tensors = self.tensors is None and self.autocast is None
         self.refusal: Refusal | None = None
         self.is_checked = False
-        """Whether the replacement has been tried."""
+        """True if the replacement has been tried."""
         self.is_fit = False
-        """Whether only a gradient can be wanted of a call that its replacement cannot give."""
+        """True if the replacement serves all calls except those that want a gradient."""
         self.mutated: Sequence[int] = ()
         """Places of the tensors that a call writes to."""
 
     def set_checked(self, mutated: Sequence[int]) -> None:
-        """The replacement gives what the pattern gives, and writes to these tensors."""
+        """Records that the replacement agrees with the pattern, and writes to these tensors."""
         self.is_checked, self.is_fit, self.mutated = True, not mutated, mutated
 
     def agrees(self, values: tuple) -> bool:
@@ -360,7 +360,7 @@ def _is_capturing() -> bool:
 
 
 def bound_replacement(rule: Pass) -> Callable[..., Any]:
-    """The replacement as a function of what the pattern's parameters are bound to; an index out of range is an `IndexError`."""
+    """Returns the replacement as a function of the values of the pattern's parameters; an index out of range is an `IndexError`."""
     return with_safe_indices(rule, _bound(rule))
 
 

@@ -65,7 +65,7 @@ def with_safe_indices(rule: Pass, run: Callable[..., Any]) -> Callable[..., Any]
 
 
 class _Computed:
-    """Some nodes of a graph as a function of its arguments, which it does not change."""
+    """Some nodes of a graph as a function of its arguments, which stay unchanged."""
 
     def __init__(self, graph: torch.fx.Graph, wanted: Sequence[torch.fx.Node]) -> None:
         given = graph.find_nodes(op="placeholder")

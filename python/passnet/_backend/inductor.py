@@ -1,4 +1,5 @@
-"""What passes leave goes to TorchInductor: its hook `pre_grad_custom_pass` applies them, and each replacement is an operator to it."""
+"""TorchInductor for the operations that no pass replaces: its hook `pre_grad_custom_pass` applies the passes, and each replacement is an
+operator to it."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def _shape_environment() -> contextlib.AbstractContextManager[Any]:
 
 
 def _opaque(rule: Pass) -> Pass:
-    """The pass with a replacement that TorchInductor takes for an operator of its own."""
+    """The pass with a replacement that TorchInductor takes for a separate operator."""
 
     def replacement(*values: Any) -> Any:
         operator = _operator(rule, values)
@@ -135,7 +136,7 @@ def _defined(name: str, schema: str, rule: Pass) -> Callable[..., Any]:
 
 
 def _owned(results: Any, values: Sequence[Any], is_sequence: bool) -> Any:
-    """Results in memory of their own, which those of an operator have to have."""
+    """Returns results in separate memory, as an operator must."""
     given = {value.untyped_storage()._cdata for value in values if isinstance(value, torch.Tensor)}
     parts = list(results) if isinstance(results, (tuple, list)) else [results]
     # TorchInductor plans memory as if results of operators never alias their arguments.
@@ -148,7 +149,7 @@ def _pattern(rule: Pass) -> Callable[..., Any]:
 
 
 def _writes(rule: Pass) -> bool:
-    """Whether a pattern may write to its arguments, by the names of the functions that it calls."""
+    """Returns whether a pattern may write to its arguments, by the names of the functions that it calls."""
     for node in rule.pattern.nodes:
         name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
         is_in_place = name.endswith("_") and not name.endswith("__")

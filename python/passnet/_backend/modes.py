@@ -1,6 +1,10 @@
-"""Calls in a graph that change what the calls after them mean: autocast, `vmap` and other transforms, inference mode, gradients."""
+"""Calls in a graph that change the meaning of later calls: autocast, `vmap` and other transforms, inference mode, gradients."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
 
 import torch
 import torch.fx
@@ -9,6 +13,63 @@ import torch.fx
 def autocast_devices() -> list[str]:
     """The types of devices for which autocast is enabled."""
     return [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
+
+
+class ModesKept:
+    """A context that an exception leaves with the modes that the calling thread had before: gradients, autocast and transforms.
+
+    A captured graph leaves its modes by calls, which an exception skips. Gradients would stay disabled in the program of the user.
+    """
+
+    def __enter__(self) -> None:
+        self.wants_gradient = torch.is_grad_enabled()
+        self.autocast = [
+            (device, torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in ("cpu", "cuda")
+        ]
+        self.caches_casts = torch.is_autocast_cache_enabled()
+        self.nesting, self.transforms = _nesting(), _transforms()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            return
+        if torch.is_grad_enabled() != self.wants_gradient:
+            torch.set_grad_enabled(self.wants_gradient)
+        for device, is_enabled, dtype in self.autocast:
+            torch.set_autocast_enabled(device, is_enabled)
+            torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(self.caches_casts)
+        if (count := _nesting() - self.nesting) > 0:
+            for _ in range(count):
+                torch.autocast_decrement_nesting()
+            if not self.nesting:
+                torch.clear_autocast_cache()
+        for _ in range(_transforms() - self.transforms):
+            torch._C._functorch.pop_dynamic_layer_stack()
+
+
+def _nesting() -> int:
+    """The number of autocast contexts around the caller."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def _transforms() -> int:
+    """The number of transforms of `torch.func` around the caller."""
+    return len(torch._C._functorch.get_interpreter_stack() or ())
+
+
+def keeps_modes(run: Callable[..., Any], graph: torch.fx.Graph) -> Callable[..., Any]:
+    """The function that runs a graph, so that an exception leaves the modes of the caller as they were."""
+    if not enters_mode(graph) and not any(_name(node) == "_set_grad_enabled" for node in graph.nodes):
+        return run
+
+    def call(*values: Any) -> Any:
+        with ModesKept():
+            return run(*values)
+
+    return call
 
 
 def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
@@ -21,8 +82,7 @@ def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     depth, wants_gradient = 0, False
     for node in graph.nodes:
         change = _change(node)
-        # A call that enters counts as inside, and so does the one that leaves: neither may be moved or
-        # replaced.
+        # The calls that enter and leave count as inside: neither may be moved or replaced.
         depth += max(change, 0)
         if _name(node) == "_set_grad_enabled":
             wants_gradient = node.args[0] is not False
@@ -33,7 +93,7 @@ def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 
 def enters_mode(graph: torch.fx.Graph) -> bool:
-    """Whether a graph enters a mode, which it leaves only if none of its calls raises an exception."""
+    """Returns whether a graph enters a mode, which it leaves only if none of its calls raises an exception."""
     return any(_change(node) for node in graph.nodes)
 
 

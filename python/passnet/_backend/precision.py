@@ -13,7 +13,7 @@ _ROUNDINGS = 4.0
 
 
 def is_as_precise(ours: Any, theirs: Any, exact: Any) -> bool:
-    """Whether results are as close to the exact ones as PyTorch's are. The three have the same structure."""
+    """Returns whether results are as close to the exact ones as PyTorch's are. The three have the same structure."""
     ours, theirs, exact = _tensors(ours), _tensors(theirs), _tensors(exact)
     if not len(ours) == len(theirs) == len(exact):
         return False
@@ -21,7 +21,7 @@ def is_as_precise(ours: Any, theirs: Any, exact: Any) -> bool:
 
 
 def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
-    """Results of a pattern in float64; None where it does not run in it."""
+    """Returns results of a pattern in float64; None if it does not run in float64."""
     wide = [
         value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
         for value in copies(values)
@@ -34,7 +34,7 @@ def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | N
 
 
 def copies(values: Sequence[Any]) -> list[Any]:
-    """The values in memory of their own, with their strides, and sharing it with each other as they did."""
+    """The values in separate memory, with their strides, and sharing it with each other as they did."""
     storages: dict[int, torch.UntypedStorage] = {}
 
     def copy(value: Any) -> Any:

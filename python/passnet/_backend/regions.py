@@ -48,7 +48,7 @@ _RANDOM = "what it computes depends on random numbers, or is not known beforehan
 
 
 def direct(rule: Pass) -> Pass:
-    """The pass with a replacement that takes what the pattern's parameters stand for, without any check of its own."""
+    """Returns the pass with a replacement that takes the values of the pattern's parameters and checks nothing itself."""
     run = bound_replacement(rule)
 
     # A function of this module for each graph: FX calls it by its name, and its sites are found by it.
@@ -113,7 +113,7 @@ class Judge(torch.fx.Interpreter):
         return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
 
     def _unseen(self, node: torch.fx.Node) -> frozenset[int]:
-        """Places of arguments that nothing reads after this call: what is written to them does not matter, as after an in-place ReLU."""
+        """Positions of arguments that nothing reads after this call. Writes to them do not matter, as after an in-place ReLU."""
         last = self.user_to_last_uses.get(node, [])
         others = [value for known, value in self.env.items() if known not in last]
         seen = self._given | _storages(others)
@@ -258,7 +258,7 @@ def difference_of(
 
 @contextlib.contextmanager
 def fork_random(values: Sequence[Any]) -> Iterator[None]:
-    """Random numbers after it are those that would have come without it."""
+    """Later random numbers are the same as without it."""
     devices = {
         value.device.index for value in values if isinstance(value, torch.Tensor) and value.device.type == "cuda"
     }
@@ -273,6 +273,6 @@ def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[An
         difference(ours[0], theirs[0], [*eager, *fused]),
         difference(ours[1:], theirs[1:], ()),
     ]
-    # Other values may be the more precise ones; any other difference decides.
+    # Different values may be the more precise ones, so any other kind of difference comes first.
     found = [reason for reason in reasons if reason is not None]
     return min(found, key=lambda reason: isinstance(reason, Inexact), default=None)

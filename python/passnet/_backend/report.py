@@ -1,4 +1,4 @@
-"""What the backend did to captured graphs: which passes matched where, and which calls they were not used for."""
+"""Reports of the backend on captured graphs: places where passes matched, and calls that they were not used for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from passnet._passes.rewrite import Rewriting
 
 @dataclass
 class GraphReport:
-    """A graph that Dynamo captured, and what became of it."""
+    """A graph that Dynamo captured, and the result of its compilation."""
 
     source: str
     """The function that it was captured from, with file and line."""
@@ -33,7 +33,7 @@ class GraphReport:
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By pass: the calls that were left to PyTorch."""
     not_authored: str | None = None
-    """Why the built-in author wrote nothing for the graph."""
+    """Reason why the built-in author wrote nothing for the graph."""
     sizes: SizesReport | None = None
     """Sizes of a graph with symbolic ones."""
     stages: list[Sequence[Any]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class GraphReport:
                 self.misses[rule.name] = _miss(rule.nearest)
 
     def is_of(self, model: Any) -> bool:
-        """Whether the graph was captured from this model or function."""
+        """Returns whether the graph was captured from this model or function."""
         model = getattr(model, "_orig_mod", None) or getattr(model, "_torchdynamo_orig_callable", model)
         if isinstance(model, torch.nn.Module):
             owned = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
@@ -112,7 +112,7 @@ class GraphReport:
 
 
 class Report:
-    """What the backend did to the graphs of a model, or to all."""
+    """Report of the backend on the graphs of a model, or on all."""
 
     def __init__(self, graphs: Sequence[GraphReport]) -> None:
         self.graphs = list(graphs)

@@ -21,7 +21,7 @@ _IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
 
 
 def may_share_results(node: torch.fx.Node, rule: Pass) -> bool:
-    """Whether two results of a pattern are views of one value, and the caller of the graph can get both."""
+    """Returns whether two results of a pattern are views of one value, and the caller of the graph can get both."""
     results = rule.pattern.output_node().args[0]
     if not isinstance(results, (tuple, list)) or len(results) < 2 or not escape_together(node):
         return False
@@ -30,7 +30,7 @@ def may_share_results(node: torch.fx.Node, rule: Pass) -> bool:
 
 
 def escape_together(node: torch.fx.Node) -> bool:
-    """Whether two results of a call may be written to later: both are results of the graph, or views of them are, or the graph writes."""
+    """Returns whether two results of a call may be written to later: both are results of the graph, or views of them are, or the graph writes."""
     results = [user for user in node.users if user.target is operator.getitem]
     if len(results) < 2:
         return False
@@ -62,7 +62,7 @@ def _is_view(node: torch.fx.Node) -> bool:
 
 
 def writes(node: torch.fx.Node) -> bool:
-    """Whether a node writes to one of its arguments, by the name of the function that it calls."""
+    """Returns whether a node writes to one of its arguments, by the name of the function that it calls."""
     name = _name(node)
     is_in_place = name.endswith("_") and not name.endswith("__")
     return node.op in ("call_method", "call_function") and (

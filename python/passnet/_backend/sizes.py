@@ -37,11 +37,11 @@ class SizesReport:
     left: int = 0
     """Number of calls of other sizes, beyond the limit, which PyTorch computed."""
     faults: set[str] = field(default_factory=set)
-    """Why some sizes have no specialisation; PyTorch computes their calls."""
+    """Reason why some sizes have no specialisation; PyTorch computes their calls."""
 
 
 def has_symbols(values: Sequence[Any]) -> bool:
-    """Whether a graph of Dynamo takes sizes or numbers that change from call to call."""
+    """Returns whether a graph of Dynamo takes sizes or numbers that change from call to call."""
     return any(not isinstance(value, torch.Tensor) for value in values)
 
 
@@ -149,7 +149,7 @@ def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx
 
 
 def _is_of_sizes(node: torch.fx.Node) -> bool:
-    """Whether a call computes a number from sizes and numbers, and does nothing else. Calls that enter `vmap` return numbers too."""
+    """Returns whether a call computes a number from sizes and numbers, and does nothing else. Calls that enter `vmap` return numbers too."""
     if node.op == "call_method":
         return node.target in _SIZE_METHODS
     if node.op != "call_function":
@@ -159,5 +159,5 @@ def _is_of_sizes(node: torch.fx.Node) -> bool:
 
 
 def _is_number(node: torch.fx.Node) -> bool:
-    """Whether all that a graph takes of an argument is its number."""
+    """Returns whether a graph uses only the number of an argument."""
     return bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users)

@@ -34,7 +34,7 @@ from passnet.kernels._errors import is_fatal
 _LOWERING = [f"torch._functorch._aot_autograd.{name}" for name in ("graph_compile", "jit_compile_runtime_wrappers")]
 _COLLECT = "collect_bw_donated_buffer_idxs"
 
-# Takes a list of its arguments, and empties it: memory of what was saved for a backward is free after its last use.
+# Takes a list of its arguments and empties it, so that tensors saved for a backward are freed after their last use.
 Run = Callable[[list[Any]], Sequence[Any]]
 
 
@@ -74,7 +74,7 @@ class StageReport:
 
 @dataclass
 class Stages:
-    """The stages of one captured call, and what they are compiled with."""
+    """The stages of one captured call, and the options of their compilation."""
 
     known: Sequence[Pass]
     store: Store
@@ -160,7 +160,7 @@ class Stage:
         except Exception as error:
             if is_fatal(error):
                 raise
-            # The graph of PyTorch is at hand.
+            # The caller has the graph of PyTorch and can run it instead.
             self.report.notes.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
             return None
         self.report.notes += [note for note in candidate.notes if note not in self.report.notes]
@@ -259,7 +259,7 @@ def _without_donated_buffers() -> Iterator[None]:
 
 
 def without_unused(module: torch.fx.GraphModule) -> None:
-    """Removes what a backward computes without use, also random numbers: the partition leaves copies of forward operators in it."""
+    """Removes unused operations of a backward, also random numbers: the partition leaves copies of forward operators in it."""
     for node in reversed(module.graph.nodes):
         schema = getattr(node.target, "_schema", None)
         is_pure = node.target is operator.getitem or (schema is not None and not schema.is_mutable)

@@ -45,12 +45,12 @@ class Comparison:
 
     @property
     def loses(self) -> bool:
-        """Whether the second function is slower, by its best round as well as in most rounds: other work disturbs some."""
+        """Returns whether the second function is slower, by its best round as well as in most rounds: other work disturbs some."""
         return min(self.fused_ns / self.eager_ns, statistics.median(self._ratios)) > _NOISE
 
     @property
     def is_clear(self) -> bool:
-        """Whether the same function wins in every round, by far."""
+        """Returns whether the same function wins in every round, by far."""
         return max(self._ratios) < _CLEAR[0] or min(self._ratios) > _CLEAR[1]
 
     @property
@@ -86,8 +86,8 @@ def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.
     started = time.perf_counter_ns()
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(_ROUNDS):
-        # The order changes, so that neither always finds the caches as the other left them.
-        # Both sides are read within one round, so slow drift of the machine falls on both.
+        # The order changes, so that neither side always starts with the caches that the other left. Both sides are
+        # read within one round, so slow drift of the machine falls on both.
         for place in (0, 1) if number % 2 else (1, 0):
             times[place].append(clocks[place].read())
         if number + 1 >= _LEAST_ROUNDS and (

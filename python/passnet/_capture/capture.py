@@ -96,7 +96,7 @@ def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     except _Captured:
         return found[0]
     except torch._dynamo.exc.TorchDynamoException:
-        # Running it part by part says whether it is Dynamo or the model that fails.
+        # Running it part by part shows whether Dynamo or the model fails.
         return None
     raise CaptureError("TorchDynamo found no tensor operation in the model")
 
@@ -166,7 +166,7 @@ def trace(
     fullgraph: bool,
     gradients: bool = False,
 ) -> Callable[..., Any]:
-    """Calls the model under Dynamo with a backend of its own, at fixed shapes. Returns the compiled model."""
+    """Calls the model under Dynamo with a separate backend, at fixed shapes. Returns the compiled model."""
     # Dynamo remembers code that it compiled before, also for a model that is gone; it would not trace that
     # again.
     torch._dynamo.reset()

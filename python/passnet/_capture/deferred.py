@@ -74,7 +74,7 @@ class DeferredInit(TorchDispatchMode):
         return name in _FILLS or (name in _POINTWISE and self._find(target) is not None)
 
     def _prepare(self, func: Any, target: torch.Tensor | None, args: Any, kwargs: dict[str, Any]) -> None:
-        """Before an operation on deferred memory: remembers writes to a part of it, lets views be, fills for the rest."""
+        """Prepares an operation on deferred memory: remembers writes to a part of it, ignores views, and fills the memory otherwise."""
         if _is_view(func):
             return
         pending = None if target is None else self._find(target)
@@ -84,10 +84,11 @@ class DeferredInit(TorchDispatchMode):
         if pending is None:
             return
         if func._schema.name == "aten::copy_" and _owns_all_its_memory(target):
-            # All of the memory is overwritten, so what was to be done before has no effect.
+            # All of the memory is overwritten, so earlier pending steps have no effect.
             del self._pending[_address(target)]
         elif func._schema.name in ("aten::fill_", "aten::zero_", "aten::copy_"):
-            # A row of an embedding, say: too little to show in the statistics, but it has to come after what came before.
+            # For example a row of an embedding: too little to affect the statistics, but it must follow the earlier
+            # steps.
             pending.steps.append((func, args, kwargs))
         else:
             self._fill(_address(target))
@@ -108,7 +109,7 @@ def _address(tensor: torch.Tensor) -> int:
     try:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
-        # Sparse and fake tensors have no memory of their own.
+        # Sparse and fake tensors have no memory.
         return 0
 
 

@@ -37,7 +37,7 @@ def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_sh
 def _first_success(
     recipe: Recipe, built: BuiltModel, weights: DeferredInit, out: Path, seed: int, check_shapes: bool
 ) -> dict[str, Any]:
-    """Returns the outcome of the first call that can be captured, else that of the first."""
+    """Returns the outcome of the first call that can be captured, or else of the first call."""
     first: dict[str, Any] | None = None
     calls = iter(built.calls)
     while True:

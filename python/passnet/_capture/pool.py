@@ -132,7 +132,7 @@ def _cause(code: int | None) -> str:
 
 def _end(one: _Running) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        # The child leads a session of its own, so its children end with it.
+        # The child leads a separate session, so its children end with it.
         os.killpg(one.process.pid, signal.SIGKILL)
     one.process.kill()
     one.process.join()

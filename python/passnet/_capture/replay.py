@@ -82,7 +82,7 @@ def _kind(value: Any) -> Any:
 
 def _agree(ours: Any, theirs: Any) -> bool:
     if not isinstance(ours, tuple) or not isinstance(theirs, tuple):
-        # A number, or a value that Dynamo says nothing of.
+        # A number, or a value that Dynamo does not describe.
         return not isinstance(ours, tuple) or theirs == "NoneType"
     (shape, dtype), (other_shape, other_dtype) = ours, theirs
     same = [

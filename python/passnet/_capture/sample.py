@@ -107,7 +107,7 @@ class TensorMeta:
         ]
         if self.data is not None:
             lines.append(f"    data = [{', '.join(_literal(x) for x in self.data)}]")
-        # Integers with bounds have no line `data` at all.
+        # Integers with bounds have no line `data`.
         elif self.max_val is None:
             lines.append("    data = None")
         if self.min_val is not None:

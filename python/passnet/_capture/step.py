@@ -190,7 +190,7 @@ def _rename(graph: torch.fx.Graph, names: Sequence[str]) -> None:
     """Gives each input that AOTAutograd numbered, ``primals_3``, the name that Dynamo gave it."""
     for node in graph.find_nodes(op="placeholder"):
         number = node.target.removeprefix("primals_")
-        # AOTAutograd counts from 1, and has further placeholders of its own.
+        # AOTAutograd counts from 1, and adds further placeholders.
         if number.isdecimal() and 0 < int(number) <= len(names):
             node.target = node.name = names[int(number) - 1]
 

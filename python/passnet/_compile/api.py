@@ -22,22 +22,22 @@ def compile(
     cache_dir: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Compiled:
-    """Compiles a module or a function for inference and training; each kind of call is compiled when it first comes.
+    """Compiles a module or a function for inference and training. Each kind of call is compiled at its first call.
 
-    A kind of call is the structure of the arguments, the types, sizes, strides and devices of their tensors, the values of
-    all else, and PyTorch's modes. Later calls of that kind run the compiled graph; a call that cannot be compiled runs the
-    model itself, and `Compiled.report` says why.
+    Two calls are of the same kind if they have the same structure of arguments, the same types, sizes, strides and devices of
+    tensors, the same other values, and the same modes of PyTorch. Later calls of a kind run its compiled graph. A call that
+    cannot be compiled runs the model itself, and `Compiled.report` says why.
 
-    - `passes`: directories of passes, which are applied first.
-    - `author`: `"fuse"`, the built-in author, writes passes for what they leave; `None` writes none.
-    - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` takes the faster.
-    - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops what is wrong or loses.
-    - `freeze`: folds batch norm into weights, and lays images and weights out with channels innermost where that is faster. The
-      weights are constants then, until `refresh`.
+    - `passes`: pass directories, which are applied first.
+    - `author`: `"fuse"`, the built-in author, writes passes for the remaining operations; `None` writes none.
+    - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` uses them if they are faster.
+    - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops wrong and slower regions.
+    - `freeze`: computes once what depends on parameters and buffers alone, folds batch norm into weights, and places the
+      channels of images and weights innermost if that is faster. Parameters and buffers are then constants, until `refresh`.
     - `training`: whether calls that want gradients are compiled, forward and backward; otherwise the model itself runs.
-    - `then`: `"inductor"` gives what the passes leave to TorchInductor, where that is faster; for calls without gradients.
-    - `cache_dir`: directory for what can be used again in other processes (default: `compile` in `PASSNET_CACHE`).
-    - `limit`: number of kinds of calls that are compiled; further ones run the model itself.
+    - `then`: `"inductor"` lets TorchInductor compile the rest if that is faster, in calls without gradients.
+    - `cache_dir`: directory for passes that other processes can reuse (default: `compile` in `PASSNET_CACHE`).
+    - `limit`: largest number of kinds of calls that are compiled; calls of further kinds run the model itself.
 
     Raises `ValueError` for another value of an option, and `PassError` for a directory that cannot be loaded.
     """

@@ -115,7 +115,7 @@ def run_without(run: Run, weights: CastWeights) -> Run:
 def write_casts(captured: Captured) -> CastWeights:
     """Changes the captured graph so that without autocast it computes what it computes under the one that is enabled.
 
-    The casts of weights that autocast keeps become state of the graph, which is given back.
+    The casts of weights that autocast keeps become state of the graph, which is returned.
 
     Raises `ImplicitCastError` if an operation has casts within itself, if the graph switches autocast itself, or if the new graph gives
     another result; the graph is then as it was.
@@ -198,7 +198,7 @@ class _Finder(torch.fx.Interpreter):
 
 
 def _versions(tensors: Sequence[torch.Tensor]) -> list[int]:
-    """How often each tensor was written to; inference tensors do not count that."""
+    """Returns the number of writes to each tensor; inference tensors do not count them."""
     return [0 if tensor.is_inference() else tensor._version for tensor in tensors]
 
 

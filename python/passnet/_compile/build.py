@@ -22,8 +22,10 @@ from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
+from passnet._compile.constants import fold_constants
+from passnet._compile.decompose import decompose
 from passnet._compile.freeze import freeze
-from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal
+from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal, unused_draws
 from passnet._compile.options import Options
 from passnet._compile.report import Specialisation, described
 from passnet._compile.strides import note_strides
@@ -62,11 +64,19 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     with captured.undisturbed() as example:
         note_strides(module, example)
     with captured.undisturbed() as example:
-        used = _rewrite(captured, known, options, store, report)
+        # The host's share of a call does not count where there will be a CUDA graph.
+        on_device = pool is not None and refusal(captured) is None
+        used = [_usable(rule, captured, options, warns=True) for rule in known]
+        _apply(module, used, report)
+        if options.verify and options.author is not None:
+            if count := decompose(module, example, graphed=on_device):
+                report.notes.append(
+                    f"{count} calls of libraries run in parts, which kernels of the author may take over"
+                )
+            captured.rewind(example)
+        used += _rewrite(captured, used, options, store, report)
         if options.verify and used:
             captured.rewind(example)
-            # The host's share of a call does not count where there will be a CUDA graph.
-            on_device = pool is not None and refusal(captured) is None
             lost = _verify(module, used, example, report, graphed=on_device)
             if lost and options.author is not None:
                 captured.rewind(example)
@@ -89,7 +99,7 @@ def _operations(module: torch.fx.GraphModule) -> int:
 
 
 def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> None:
-    """Makes constants of the weights: folds batch norm, and lays images out."""
+    """Makes constants of the weights: computes what depends on them alone, folds batch norm, and lays images out."""
 
     def faster(
         eager: torch.fx.GraphModule,
@@ -112,6 +122,8 @@ def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> No
             graph.reset()
         return times.fused_ns < times.eager_ns
 
+    with captured.undisturbed() as example:
+        report.notes.append(fold_constants(captured, example))
     report.notes.append(freeze(captured, captured.example))
     with captured.undisturbed() as example:
         report.notes.append(channels_last(captured, example, faster))
@@ -120,24 +132,22 @@ def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> No
 def _rewrite(
     captured: Captured, known: Sequence[Pass], options: Options, store: Store, report: Specialisation
 ) -> list[Pass]:
-    """Applies the known passes and then those of the author. Returns the ones whose places can be verified."""
+    """Applies the passes of the author to what the known ones leave, and returns those whose places can be verified."""
     module = captured.module
-    used = [_usable(rule, captured, options, warns=True) for rule in known]
-    _apply(module, used, report)
+    used: list[Pass] = []
     if options.author is not None:
         try:
             written = author_passes(module.graph, store, judged="whole" if options.verify else "")
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
-            authored = [_usable(rule, captured, options, warns=False) for rule in written.passes]
-            _apply(module, authored, report)
-            used += authored
+            used = [_usable(rule, captured, options, warns=False) for rule in written.passes]
+            _apply(module, used, report)
             report.notes += written.faults
             report.texts = written.texts
     if not options.verify:
-        _drop_shared(module, used)
-        report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, used).values()]
+        _drop_shared(module, [*known, *used])
+        report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, [*known, *used]).values()]
     return used
 
 
@@ -278,7 +288,9 @@ def _graphed(
         try:
             # Of copies of what the call writes to.
             captured.rewind(example)
-            trial = GraphedCall.recorded(run, *captured.split(example), pool, captured.mutated)
+            nodes = unused_draws(captured.module.graph)
+            draws = [functools.partial(node.target, *node.args, **node.kwargs) for node in nodes]
+            trial = GraphedCall.recorded(run, *captured.split(example), pool, captured.mutated, draws)
         except NotGraphedError as error:
             reason = str(error)
         else:
@@ -287,7 +299,7 @@ def _graphed(
                 if not captured.mutated:
                     return trial
                 trial.reset()
-                return GraphedCall(run, captured.state, pool, captured.mutated)
+                return GraphedCall(run, captured.state, pool, captured.mutated, draws)
             trial.reset()
             reason = "it is not faster"
     report.cuda_graph = f"refused: {reason}"

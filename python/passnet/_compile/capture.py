@@ -20,7 +20,8 @@ from torch._guards import TracingContext
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
 from passnet._compile.errors import NotCapturedError
-from passnet._compile.facts import Facts, facts_read
+from passnet._compile.facts import Facts
+from passnet._compile.guards import facts_read
 from passnet._compile.instances import Arguments
 from passnet._compile.layout import Assigned, Layout, LayoutError, Leaf, Refilled, layout_of
 from passnet._compile.outputs import output_layouts
@@ -28,6 +29,9 @@ from passnet._compile.outside import reason_outside
 
 # Elements of the largest argument that may be a counter.
 _COUNTER = 256
+
+# Functions that write to a tensor, or give access to its memory, without a count of the write.
+_UNCOUNTED = ("_get_data_attr", "_unsafe_set_version_counter", "shallow_copy_data_")
 
 _numbers = itertools.count(1)
 _SUBMODULE = re.compile(r"\._modules\['([^']+)'\]")
@@ -174,7 +178,7 @@ class _Recorder:
     graphs: int = 0
     has_run: bool = False
     refusal: str | None = None
-    """Why the graph was not run."""
+    """Reason why the graph was not run."""
     effect: str | None = None
     modes: list[str] | None = None
     facts: Facts = field(default_factory=Facts)
@@ -194,7 +198,11 @@ class _Recorder:
         module = self.module = torch.fx.GraphModule(module, module.graph)
         self.effect, written = _python_effect(self.arguments)
         self.modes = _modes_read()
-        self.facts = facts_read(self.model, self.args, self.kwargs)
+        try:
+            self.facts = facts_read(self.model, self.args, self.kwargs)
+        except NotCapturedError as error:
+            self.refusal = str(error)
+            raise
         self.facts.entries += written
 
         def run(*values: Any) -> Any:
@@ -202,14 +210,15 @@ class _Recorder:
             self.given = values
             self.before = {place: value.clone() for place, value in enumerate(values) if _is_small(value)}
             versions = [_version(value) for value in values]
-            statistics = {place: values[place].clone() for place in _statistics(module.graph, values)}
+            uncounted = {*_statistics(module.graph, values), *_uncounted(module.graph, values)}
+            contents = {place: values[place].clone() for place in uncounted}
             self.returned = module.forward(*values)
             if None in versions:
                 effects = effects_of(module.forward, values)
                 mutated = set(range(len(values))) if effects is None else set(effects.mutated)
             else:
                 mutated = {place for place, version in enumerate(versions) if version != _version(values[place])}
-            mutated |= {place for place, before in statistics.items() if not torch.equal(before, values[place])}
+            mutated |= {place for place, before in contents.items() if not torch.equal(before, values[place])}
             self.mutated = frozenset(mutated)
             return self.returned
 
@@ -236,6 +245,21 @@ def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
         if isinstance(value, torch.Tensor)
         and not isinstance(value, torch.nn.Parameter)
         and any("norm" in str(getattr(user.target, "__name__", user.target)) for user in node.users)
+    ]
+
+
+def _uncounted(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
+    """Places of the arguments that are written to without a count: through `.data`, or with their counters set back."""
+    found: set[torch.fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node in found or getattr(node.target, "__name__", str(node.target)).startswith(_UNCOUNTED):
+            # Views of an argument have its memory.
+            found.update((node, *node.all_input_nodes))
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    return [
+        number
+        for number, (node, value) in enumerate(zip(places, values, strict=True))
+        if node in found and isinstance(value, torch.Tensor)
     ]
 
 

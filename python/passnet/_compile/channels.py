@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from passnet._backend.compare import difference
 from passnet._compile.capture import Captured
 
-# With fewer convolutions the change of layouts costs more than it gives.
+# With fewer convolutions, changing layouts costs more than it saves.
 _FEWEST = 3
 
 Faster = Callable[[torch.fx.GraphModule, Sequence[torch.Tensor], torch.fx.GraphModule, Sequence[torch.Tensor]], bool]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch.compiler import is_compiling
 
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
+from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._compile.autocast import ImplicitCastError, uncached
 from passnet._compile.build import Built
 from passnet._compile.capture import Captured, capture, owned_tensors
@@ -31,6 +31,7 @@ from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
 from passnet._compile.training import build_training
 from passnet._passes.load import Pass
+from passnet._warning import warn
 from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
 
@@ -43,16 +44,16 @@ _CHAINED |= {"requires_grad_", "share_memory", "to", "to_empty", "type"}
 # A model that fills a cache or installs hooks in its first call does not in later ones.
 _RETRIES = 1
 
-# Dynamo captures one frame at a time, and its settings are those of the process.
+# Dynamo captures one frame at a time, and its settings apply to the whole process.
 _capturing = threading.RLock()
 
 
 class Compiled:
-    """A model whose calls run compiled where they can, and as the model itself runs them otherwise.
+    """A model with compiled calls. A call that cannot be compiled runs the model itself.
 
-    Values of parameters may change in place at any time, also through an optimiser or `load_state_dict`. Parameters, buffers, modules,
-    attributes and globals that are assigned are noticed too, and so are hooks; `refresh` takes other methods of a class.
-    It stands for the model inside other modules too, which see its parameters under the names they have without compilation.
+    Parameters may change in place at any time, for example by an optimiser or `load_state_dict`. Each call also notices assigned
+    parameters, buffers, modules, attributes and globals, and changed hooks. Call `refresh` after a change of a method of a class.
+    A compiled model can replace the model inside other modules; its parameters keep their names.
     """
 
     def __init__(self, model: Callable[..., Any], options: Options) -> None:
@@ -75,7 +76,7 @@ class Compiled:
         self._caller: torch.nn.Module | None = None
         if isinstance(model, torch.nn.Module):
             watch(model, self, Compiled._changed)
-        functools.update_wrapper(self, model if not isinstance(model, torch.nn.Module) else type(model).forward)
+        functools.update_wrapper(self, model.forward if isinstance(model, torch.nn.Module) else model)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Dynamo captures the model, not the guards.
@@ -195,7 +196,7 @@ class Compiled:
         return self._caller
 
     def _has_no_graphs(self) -> bool:
-        """Whether calls of this model do not become CUDA graphs, as far as is known."""
+        """Returns whether calls of this model do not become CUDA graphs, as far as is known."""
         left = self._refused or self._dynamo or self._changing.has_any()
         return bool(left) or not self.options.cuda_graphs
 
@@ -224,9 +225,9 @@ class Compiled:
         return run(*args, **kwargs)
 
     def _decide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
-        """What gives the result of a call that no entry knew."""
+        """Returns the function that computes a call that no entry knew."""
         if self._is_stale:
-            # PyTorch has guards of its own, and a model that assigns a buffer in each call would be captured in each.
+            # PyTorch adds further guards, and a model that assigns a buffer in each call would be captured in each.
             dynamo, retries = self._dynamo, self._retries
             self.refresh()
             self._dynamo, self._retries = dynamo, retries
@@ -239,7 +240,8 @@ class Compiled:
         reason = self._refused
         if reason is None and len(self._built) >= self.options.limit:
             reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
-            self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {reason}")
+            advice = "raise `limit`, or use fewer sizes"
+            self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {reason}; {advice}")
         if reason is not None:
             self._count(reason)
             return self.model
@@ -253,15 +255,16 @@ class Compiled:
         """Runs a call of a new kind, and compiles it for later ones."""
         with _capturing:
             before = RandomState() if self.options.verify else None
-            with uncached():
+            with uncached(), ModesKept():
                 captured = capture(self.model, args, kwargs)
             try:
-                if before is not None:
-                    compare_with_model(self.model, captured, before, args, kwargs)
-                if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in captured.example):
-                    built = self._trained(captured)
-                else:
-                    built = build_inference(captured, self._known, self.options, self._store, self._graph_pool())
+                with ModesKept():
+                    if before is not None:
+                        compare_with_model(self.model, captured, before, args, kwargs)
+                    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in captured.example):
+                        built = self._trained(captured)
+                    else:
+                        built = build_inference(captured, self._known, self.options, self._store, self._graph_pool())
             except UnfaithfulError as error:
                 self._refused = str(error)
                 self._warn("unfaithful", f"PyTorch runs {self._name()}: {self._refused}")
@@ -275,14 +278,14 @@ class Compiled:
             except Exception as error:
                 if is_fatal(error):
                     raise
-                # The call itself has its result already.
                 self._refused = f"compilation failed: {type(error).__name__}: {error}"
                 self._warn("failed", f"PyTorch runs {self._name()}: {self._refused}")
                 self._count(self._refused)
                 return captured.result
         self._built.append(built)
         if not self._is_stale:
-            entry = make_entry(captured, built.run, facts_of(self.model, captured))
+            run = keeps_modes(built.run, captured.module.graph)
+            entry = make_entry(captured, run, facts_of(self.model, captured))
             # A compiled backward has its own copies of what it writes to until the end.
             writes = bool(captured.mutated) and not (built.report.trains and built.report.left is None)
             self._entries = (*self._entries, self._guarded(entry, writes))
@@ -295,9 +298,9 @@ class Compiled:
             report.cuda_graph = "refused: gradients are wanted"
         if unused := self.options.of_inference():
             message = f"{unused} do not apply to calls that want gradients; for inference, call the model under `torch.no_grad()`"
-            self._warn("options", message, stacklevel=7)
+            self._warn("options", message)
         if report.left is not None:
-            self._warn("gradient", f"PyTorch computes the gradients of {self._name()}: {report.left}", stacklevel=7)
+            self._warn("gradient", f"PyTorch computes the gradients of {self._name()}: {report.left}")
         return Built(run, report, None)
 
     def _guarded(self, entry: Entry, writes: bool) -> Entry:
@@ -366,17 +369,17 @@ class Compiled:
     def _name(self) -> str:
         return getattr(self.model, "__qualname__", type(self.model).__name__)
 
-    def _warn(self, key: str, message: str, stacklevel: int = 5) -> None:
+    def _warn(self, key: str, message: str) -> None:
         """Warns once for each key: a call that PyTorch runs is right, but not faster, and that would go unnoticed."""
         if key not in self._warned:
             self._warned.add(key)
-            warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
+            warn(message)
 
     def _count(self, reason: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
 
     def _eager_reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Why a call is left to the model itself."""
+        """Returns the reason why a call is left to the model itself."""
         tensors = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if reason := reason_outside(tensors):
             return reason
@@ -387,10 +390,8 @@ class Compiled:
             if self._dynamo is not None:
                 return "autocast is enabled, and the model is not one graph"
         if wants_gradient and not self.options.training:
-            message = (
-                "gradients are enabled, so with `training=False` the model itself runs; for inference, call it under"
-            )
-            self._warn("gradient", f"{message} `torch.no_grad()`", stacklevel=6)
+            advice = "for inference, call it under `torch.no_grad()`"
+            self._warn("gradient", f"gradients are enabled, so with `training=False` the model itself runs; {advice}")
             return "a gradient is wanted"
         return None
 

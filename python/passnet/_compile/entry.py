@@ -40,8 +40,10 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         f"{code.name(signature_check(captured.inputs))}({variables})",
         f"{code.name(guards.GlobalStateGuard().check)}()",
         f"{code.name(facts.hold)}()",
-        # Tensors with tangents have all that the other checks look at.
+        # The other checks do not distinguish tensors with tangents, and do not see modes.
         f"{code.name(forward_ad)}._current_level < 0",
+        f"not {code.name(torch._C._len_torch_function_stack)}()",
+        f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
     ]
     if is_guarded:
         native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")

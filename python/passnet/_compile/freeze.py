@@ -12,9 +12,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 
 from passnet._backend.compare import difference
 from passnet._compile.capture import Captured
+from passnet._compile.layers import CONVOLUTIONS, LINEAR
 
-_CONVOLUTIONS = frozenset([torch.conv1d, torch.conv2d, torch.conv3d])
-_LINEAR = frozenset([torch._C._nn.linear, torch.nn.functional.linear])
 _NAMES = ("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps")
 
 
@@ -94,8 +93,8 @@ def _fold(norm: torch.fx.Node, values: dict[torch.fx.Node, torch.Tensor]) -> _Fo
     if given["training"] or not isinstance(layer, torch.fx.Node) or layer.op != "call_function":
         return None
     eps = 1e-5 if given["eps"] is None else given["eps"]
-    is_linear = layer.target in _LINEAR
-    if not (is_linear or layer.target in _CONVOLUTIONS) or len(layer.users) != 1 or not isinstance(eps, float):
+    is_linear = layer.target in LINEAR
+    if not (is_linear or layer.target in CONVOLUTIONS) or len(layer.users) != 1 or not isinstance(eps, float):
         return None
     weights = _arguments(layer, ("input", "weight", "bias"))
     nodes = [weights["weight"], weights["bias"], *(given[name] for name in ("running_mean", "running_var"))]

@@ -17,8 +17,10 @@ from passnet._compile.capture import Captured
 
 _WARM_UPS = 3
 
-# Graphs of one kind of call that writes to its arguments, each for other memory.
+# Graphs of one kind of call that writes to its arguments, each for different memory.
 _MOST_RECORDINGS = 4
+
+_DRAWS = frozenset([torch.rand, torch.randn, torch.randint, torch.randperm])
 
 Addresses = tuple[int, ...]
 
@@ -48,17 +50,34 @@ class Pool:
 
 
 def refusal(captured: Captured) -> str | None:
-    """Why a call cannot be a CUDA graph, as far as its graph says it."""
+    """Returns the reason why a call cannot be a CUDA graph, as far as its graph shows it."""
     devices = {tensor.device for tensor in captured.example}
     if any(device.type != "cuda" for device in devices) or len(devices) != 1:
         return f"its tensors are on {' and '.join(sorted(map(str, devices))) or 'no device'}"
+    draws = unused_draws(captured.module.graph)
     for node in captured.module.graph.nodes:
         for value in _tensors(node.meta.get("example_value")):
-            if value.device.type != "cuda":
+            if value.device.type != "cuda" and node not in draws:
                 return f"`{node.name}` is in host memory"
         if node.kwargs.get("generator") is not None:
             return f"`{node.name}` has a random generator of its own"
     return None
+
+
+def unused_draws(graph: torch.fx.Graph) -> list[torch.fx.Node]:
+    """Random numbers in host memory that nothing uses, in order: those of layer drop in evaluation mode, for instance.
+
+    A CUDA graph does not draw them, so they are drawn before each replay: later random numbers are the same as without a graph.
+    """
+    return [
+        node
+        for node in graph.nodes
+        if node.target in _DRAWS and not node.users and not node.all_input_nodes and _is_on_host(node)
+    ]
+
+
+def _is_on_host(node: torch.fx.Node) -> bool:
+    return all(value.device.type == "cpu" for value in _tensors(node.meta.get("example_value")))
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
@@ -80,12 +99,14 @@ class GraphedCall:
         state: Sequence[torch.Tensor],
         pool: Pool,
         written: frozenset[int] = frozenset(),
+        draws: Sequence[Callable[[], Any]] = (),
     ) -> None:
-        """`written` are the places among inputs and state that the call writes to."""
+        """`written` are the places among inputs and state that the call writes to, `draws` draw random numbers of the host."""
         self.run = run
         self.state = list(state)
         self.pool = pool
         self.written = sorted(written)
+        self.draws = draws
         self.recordings: dict[Addresses, Recording] = {}
         self.seen: collections.deque[Addresses] = collections.deque(maxlen=_MOST_RECORDINGS)
         self.fault: NotGraphedError | None = None
@@ -98,9 +119,10 @@ class GraphedCall:
         state: Sequence[torch.Tensor],
         pool: Pool,
         written: frozenset[int] = frozenset(),
+        draws: Sequence[Callable[[], Any]] = (),
     ) -> GraphedCall:
         """A call that is recorded for these inputs. Raises `NotGraphedError`."""
-        call = cls(run, state, pool, written)
+        call = cls(run, state, pool, written, draws)
         with pool.lock:
             call._record(inputs, call._addresses(inputs))
         return call
@@ -117,15 +139,21 @@ class GraphedCall:
                     recording = self._recorded_again(inputs, addresses)
                 if recording is None or recording.is_shared(inputs):
                     return self.run(*inputs, *self.state)
+                self._draw()
                 return recording.replay(inputs)
             if recording is None:
                 recording = self._record(inputs, addresses)
+            self._draw()
             results = recording.replay(inputs)
-            # While the device works: parameters with other memory make the graph stale.
+            # Checked while the device works: parameters with other memory make the graph stale.
             if recording.is_stale():
                 self.reset()
                 results = self._record(inputs, addresses).replay(inputs)
         return results
+
+    def _draw(self) -> None:
+        for draw in self.draws:
+            draw()
 
     def _addresses(self, inputs: Sequence[torch.Tensor]) -> Addresses:
         return tuple(inputs[place].data_ptr() for place in self.written if place < len(inputs))
@@ -149,7 +177,12 @@ class GraphedCall:
             old.append(self.recordings.pop(next(iter(self.recordings))))
         for recording in old:
             recording.reset()
-        recording = Recording(self.run, inputs, self.state, self.pool, frozenset(self.written))
+        seen = torch.get_rng_state() if self.draws else None
+        try:
+            recording = Recording(self.run, inputs, self.state, self.pool, frozenset(self.written))
+        finally:
+            if seen is not None:
+                torch.set_rng_state(seen)
         self.recordings[addresses] = recording
         return recording
 
@@ -194,7 +227,7 @@ class Recording:
             torch.cuda.synchronize(device)
             message = str(error).strip().splitlines() or [type(error).__name__]
             raise NotGraphedError(f"the capture failed: {message[0]}") from error
-        # Results that are an argument, as those of `x.add_(1)`, are the caller's own tensors.
+        # A result that is an argument, as in `x.add_(1)`, is the caller's tensor.
         self.given = {
             number: place for number, value in enumerate(outputs) if (place := _same(value, values)) is not None
         }
@@ -217,11 +250,11 @@ class Recording:
         return tuple(results)
 
     def is_stale(self) -> bool:
-        """Whether a tensor of the state has other memory by now."""
+        """Returns whether a tensor of the state has other memory by now."""
         return not torch._C._tensors_data_ptrs_at_indices_equal(self.state, self.pointers, self.places)
 
     def is_shared(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether an input that is copied shares memory with a tensor that is written to: the copy would not see the writes."""
+        """Returns whether an input that is copied shares memory with a tensor that is written to: the copy would not see the writes."""
         return any(self.memory.overlaps(inputs[place]) for place in self.copied)
 
     def reset(self) -> None:
@@ -244,7 +277,7 @@ class Extents:
                 self.ends.append(end)
 
     def overlaps(self, tensor: torch.Tensor) -> bool:
-        """Whether the range of a tensor has a byte in common with one of these."""
+        """Returns whether the range of a tensor has a byte in common with one of these."""
         start, end = _extent(tensor)
         place = bisect.bisect_left(self.starts, end) - 1
         return place >= 0 and self.ends[place] > start
@@ -260,7 +293,7 @@ def _extent(tensor: torch.Tensor) -> tuple[int, int]:
 def _warm_up(run: Callable[..., Sequence[Any]], values: Sequence[torch.Tensor], written: frozenset[int]) -> None:
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    # The numbers that the user draws later are those that a call without graphs leaves.
+    # The state of the generator is restored, so that the user later draws the same numbers as without graphs.
     generator = torch.cuda.default_generators[torch.cuda.current_device()]
     seen = generator.get_state()
     with torch.cuda.stream(side):

@@ -88,7 +88,7 @@ class Instances:
         self.given = arguments.given
         parts = list(_parts(result, set()))
         known = {id(parts), *map(id, parts)}
-        # Here, where nothing but `parts` and local variables, which do not count, refers to them in addition.
+        # Counted here, because now only `parts` refers to them in addition. Local variables do not count.
         self._new = {
             id(part)
             for part in parts
@@ -118,7 +118,7 @@ def make_instance(kind: type, attributes: dict[str, Any]) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an object is its attributes and nothing else: no part in C, no slots, no items of its own."""
+    """Returns whether an object is its attributes and nothing else: no part in C, no slots, no items of its own."""
     kind = type(value)
     if isinstance(value, (type, torch.nn.Module, torch.Tensor)) or kind.__module__ in ("builtins", "types"):
         return False

@@ -40,6 +40,6 @@ def caller_of(model: torch.nn.Module, call: Callable[..., Any], compiles_itself:
 
 
 def is_method(model: torch.nn.Module, name: str, value: Any) -> bool:
-    """Whether an attribute is a method that the class of the model adds to those of `torch.nn.Module`, and not `forward`."""
+    """Returns whether an attribute is a method that the class of the model adds to those of `torch.nn.Module`, and not `forward`."""
     is_bound = isinstance(value, types.MethodType) and value.__self__ is model
     return is_bound and name != "forward" and not hasattr(torch.nn.Module, name)

@@ -1,4 +1,4 @@
-"""Where the result of a captured call comes from, and where the attributes that it assigns do."""
+"""Sources of the result of a captured call, and of the attributes that it assigns."""
 
 from __future__ import annotations
 

@@ -10,9 +10,11 @@ from torch.autograd import forward_ad
 
 
 def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
-    """Why the modes of PyTorch, or these arguments, keep a call from being compiled; None if they do not."""
+    """Returns the reason why the modes of PyTorch, or these arguments, keep a call from being compiled; None without one."""
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
         return "a mode of PyTorch wants to see the operations"
+    if torch._C._get_tracing_state() is not None:
+        return "`torch.jit.trace` records the operations"
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "a transform of torch.func is active"
     if forward_ad._current_level >= 0:
@@ -41,11 +43,11 @@ class Changing:
         return kind in self._reasons
 
     def has_any(self) -> bool:
-        """Whether calls are left to the model."""
+        """Returns whether calls are left to the model."""
         return bool(self._reasons)
 
     def reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Why a call is left to the model; None if none of its arguments changes."""
+        """Returns the reason why a call is left to the model; None if none of its arguments changes."""
         if not self._reasons:
             return None
         return next(

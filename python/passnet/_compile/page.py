@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; margin: 1rem 0 } td, th { padding: .2rem .8rem; text-align: left; border-bottom: 1px solid #ddd }
-td.n { text-align: right; font-variant-numeric: tabular-nums } .lost { color: #a33 }
-"""
+# The style sheet of all pages of PassNet: the leaderboard, reports and the state of a fleet have the same.
+_STYLE = (Path(__file__).parents[1] / "style.css").read_text(encoding="utf-8")
+_HEAD = """<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
 
 
 def report(result: dict[str, Any]) -> str:
     """The page for what `passnet optimize` prints as JSON."""
-    parts = [f"<h1>{_text(result['model'])}</h1><p>{_text(result['device'])}, {result['threads']} threads</p>"]
-    parts.append(_whole(result["median_ns"], result["failures"]))
+    title = _text(result["model"])
+    parts = [f"<section><h2>Whole model</h2>{_whole(result['median_ns'], result['failures'])}</section>"]
     for known in result["compiled"]["specialisations"]:
         parts.append(_specialisation(known))
     for reason, count in result["compiled"]["eager"].items():
-        parts.append(f"<p>{count} calls run by PyTorch: {_text(reason)}</p>")
-    body = "\n".join(parts)
-    head = f'<meta charset="utf-8"><title>{_text(result["model"])}</title><style>{_STYLE}</style>'
-    return f"<!doctype html>\n<html lang=en><head>{head}</head>\n<body>{body}</body></html>\n"
+        parts.append(f"<p>{count} {'call' if count == 1 else 'calls'} run by PyTorch: {_text(reason)}</p>")
+    threads = f"{result['threads']} {'thread' if result['threads'] == 1 else 'threads'}"
+    lead = f'<div class="bar"><span class="brand">PassNet</span></div><h1>{title}</h1><p>{_text(result["device"])}, {threads}</p>'
+    head = f"{_HEAD}\n<title>{title}</title><style>{_STYLE}</style>"
+    body = f"<header>{lead}</header>\n<main>{chr(10).join(parts)}</main>"
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
 
 
 def _whole(times: dict[str, float], failures: dict[str, str]) -> str:
-    rows = [(name, _us(value), f"{times['eager'] / value:.2f}") for name, value in times.items()]
-    rows += [(name, "failed", reason) for name, reason in failures.items()]
-    return _table(("", "microseconds", "times as fast as eager"), rows)
+    rows = [(name, _us(value), f"{times['eager'] / value:.2f}", "") for name, value in times.items()]
+    rows += [(name, "failed", "", reason) for name, reason in failures.items()]
+    return _table("Times of the whole model", ("Side", "Time, µs", "Speed-up", ""), rows)
 
 
 def _specialisation(known: dict[str, Any]) -> str:
@@ -37,17 +40,19 @@ def _specialisation(known: dict[str, Any]) -> str:
     rows = [
         (
             region["rule"],
-            str(region["operations"]),
             _us(region["eager_ns"]),
             _us(region["fused_ns"]),
-            "kept" if region["kept"] else f"left to PyTorch: {region['reason']}",
+            f"{region['operations']} operations, "
+            + ("kept" if region["kept"] else f"left to PyTorch: {region['reason']}"),
         )
         for region in sorted(known["regions"], key=_gain)
     ]
     notes = "".join(f"<li>{_text(note)}</li>" for note in known["notes"])
+    notes = f"<ul>{notes}</ul>" if notes else ""
     title = f"<h2>{_text(inputs)}</h2><p>{known['operations']} operations, compiled in {known['compile_s']:.2f} s. "
-    title += f"CUDA graph: {_text(known['cuda_graph'])}.</p><ul>{notes}</ul>"
-    return title + _table(("region", "operations", "PyTorch, us", "fused, us", ""), rows)
+    title += f"CUDA graph: {_text(known['cuda_graph'])}.</p>{notes}"
+    heads = ("Region", "PyTorch, µs", "Fused, µs", "")
+    return f"<section>{title}{_table('Regions', heads, rows)}</section>"
 
 
 def _gain(region: dict[str, Any]) -> float:
@@ -57,10 +62,19 @@ def _gain(region: dict[str, Any]) -> float:
     return region["fused_ns"] - region["eager_ns"]
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    heading = "".join(f"<th>{_text(name)}</th>" for name in head)
-    lines = "".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{heading}</tr>{lines}</table>"
+def _table(name: str, head: Iterable[str], rows: Iterable[tuple[str, str, str, str]]) -> str:
+    """A table whose second and third column are numbers."""
+    label, first, second, note = head
+    heading = f'<th scope="col">{_text(label)}</th>'
+    heading += "".join(f'<th scope="col" class="number">{_text(title)}</th>' for title in (first, second))
+    heading += f'<th scope="col">{_text(note)}</th>'
+    lines = "".join(
+        f'<tr><th scope="row">{_text(label)}</th><td class="number">{_text(first)}</td><td class="number">{_text(second)}</td>'
+        f"<td>{_text(note)}</td></tr>"
+        for label, first, second, note in rows
+    )
+    table = f"<table><thead><tr>{heading}</tr></thead><tbody>{lines}</tbody></table>"
+    return f'<div class="scroll" role="region" aria-label="{_text(name)}" tabindex="0">{table}</div>'
 
 
 def _us(nanoseconds: float | None) -> str:

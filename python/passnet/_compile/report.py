@@ -29,9 +29,9 @@ class Specialisation:
     texts: dict[str, str] = field(default_factory=dict, repr=False)
     """The texts of the author's passes by name."""
     trains: bool = False
-    """Whether the call wants gradients; times are then those of forward and backward."""
+    """True if the call wants gradients; times are then those of forward and backward."""
     left: str | None = None
-    """Why PyTorch computes the gradients of such a call."""
+    """Reason why PyTorch computes the gradients of such a call."""
 
     def as_dict(self) -> dict[str, Any]:
         """The specialisation as plain data, without the texts of passes."""

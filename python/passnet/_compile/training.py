@@ -10,6 +10,7 @@ import torch
 
 from passnet._backend.cache import Store
 from passnet._backend.compare import Inexact, difference
+from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.precision import is_as_precise
 from passnet._backend.regions import fork_random
 from passnet._backend.stages import Stages
@@ -31,10 +32,11 @@ def build_training(
     operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in captured.module.graph.nodes)
     report = Specialisation([described(tensor) for tensor in captured.inputs], operations, 0.0, trains=True)
     stages = Stages(known, store, author=options.author is not None, verify=options.verify)
-    plain: Run = captured.module.forward
+    plain: Run = keeps_modes(captured.module.forward, captured.module.graph)
     run = plain
     try:
-        compiled = stages.differentiable(captured.module, captured.example)
+        with ModesKept():
+            compiled = stages.differentiable(captured.module, captured.example)
         if options.verify:
             step = _Step(captured)
             fault = step.fault(compiled)

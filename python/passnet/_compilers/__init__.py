@@ -30,7 +30,7 @@ def load(name: str, source: str = "") -> types.ModuleType:
 
 
 def compiled(name: str, source: str, module: Any) -> Callable[..., Any]:
-    """What a compiler makes of a module."""
+    """Returns the result of a compiler for a module."""
     return load(name, source).compile(module)
 
 

@@ -8,7 +8,7 @@ from passnet._compilers import problem
 
 name, device, *file = sys.argv[1:]
 source = Path(file[0]).read_text() if file else ""
-# What a compiler prints while it is imported is no answer.
+# A compiler may print text while it is imported. It goes to stderr, so that stdout holds only the answer.
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 if reason := problem(name, device, source):

@@ -8,19 +8,12 @@ comes, is the end of its actors, and theirs is the end of their stations.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import queue
-import signal
-import socket
-import sys
-import threading
 import time
-from types import ModuleType
 from typing import Any, TextIO
 
-from passnet._fleet import station
+from passnet._fleet import driver, station
 from passnet._fleet.plan import Node, Plan
 
 _FETCH_WAIT = 5.0
@@ -29,10 +22,6 @@ _LOOK_EVERY = 1.0
 """Pause between two looks at the nodes, in seconds."""
 _START_WAIT = 30.0
 """Time for an actor to start before it is reported, in seconds."""
-_REACH_WAIT = 10.0
-"""Longest wait for the first connection to an address, in seconds."""
-_END_WAIT = 10.0
-"""Longest time to end the actors in order, in seconds."""
 
 
 class Bridge:
@@ -166,80 +155,17 @@ class Bridge:
                 self._emit("note", text=f"an actor did not start: {reason}")
 
 
-def connect(address: str, *by_value: ModuleType) -> Any:
-    """Connects to a cluster. Returns the module `ray`; the modules `by_value` travel to the nodes with what uses them."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        sys.exit("the package ray is missing; pip install 'passnet[ray]'")
-    options = {"log_to_driver": False, "logging_level": "error"}
-    try:
-        reach(address)
-        if address == "local":
-            ray.init(address="local", include_dashboard=False, **options)
-        elif address.startswith("ray://"):
-            ray.init(address=address)  # Ray Client knows no other options.
-        else:
-            ray.init(address=address, **options)
-    except (OSError, RuntimeError, ValueError, ImportError) as error:
-        sys.exit(f"no cluster at {address}: {error}; start one with `ray start --head`, or use --address local")
-    for module in by_value:
-        ray.cloudpickle.register_pickle_by_value(module)
-    return ray
-
-
-def reach(address: str) -> None:
-    """Opens a connection to `HOST:PORT` or `ray://HOST:PORT` and closes it: Ray itself waits minutes for a port that is closed.
-
-    Raises an `OSError` if there is none.
-    """
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit() and "://" not in host:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_WAIT).close()
-
-
-def read_requests(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:
-    """Reads requests from standard input; its end is `None`."""
-    for line in sys.stdin:
-        requests.put(json.loads(line))
-    requests.put(None)
-    # The main thread ends the actors. Where the server of the cluster's state is gone it would wait a minute for it, and stations
-    # would live as long. Without this process the raylet ends what belongs to it.
-    time.sleep(_END_WAIT)
-    os._exit(1)
-
-
 def main() -> None:
     """Serves one driver until the end of standard input."""
-    parser = argparse.ArgumentParser(prog="passnet._fleet.bridge", description=__doc__)
-    parser.add_argument("--address", default="auto", help="address of the cluster: auto, local, HOST:PORT, ray://...")
+    parser = driver.parser("passnet._fleet.bridge", __doc__)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--work", default="station", choices=["station", "helper"], help="program of the actors")
     parser.add_argument("--stations-per-node", type=int, default=1, help="on the CPU")
     parser.add_argument("--cores", type=int, default=0, help="cores of a station")
-    parser.add_argument("--command", default="", help="path of the command on the driver")
     arguments = parser.parse_args()
-    # Messages have standard output for themselves; what Ray prints goes to standard error.
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    ray = connect(arguments.address, station)
-    hints = {name: os.environ[name] for name in ("PASSNET_PYTHON", "PASSNET_SITE") if name in os.environ}
-    hints["PASSNET_BINARY"] = arguments.command
     per_node = arguments.stations_per_node if arguments.work == "station" else 0
     plan = Plan(arguments.device, per_node, arguments.cores)
-    requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-    threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
-    bridge = Bridge(ray, plan, hints, out, arguments.work)
-    try:
-        while bridge.step(requests):
-            pass
-    except BrokenPipeError:
-        pass  # The driver is gone.
-    finally:
-        bridge.close()
-        ray.shutdown()
+    driver.serve(lambda ray, hints, out: Bridge(ray, plan, hints, out, arguments.work), arguments, station)
 
 
 if __name__ == "__main__":

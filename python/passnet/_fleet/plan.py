@@ -75,7 +75,7 @@ class Plan:
         return True
 
     def resources(self, node: Node) -> dict[str, float]:
-        """What a station asks of the scheduler of the cluster."""
+        """Returns the resources that a station asks of the scheduler of the cluster."""
         if self.device == "cuda":
             return {"num_gpus": 1, "num_cpus": max(0, min(self.cores, node.cpus // max(node.gpus, 1)))}
         share = max(node.cpus // max(self.per_node, 1), 1)

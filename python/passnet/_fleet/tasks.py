@@ -8,20 +8,15 @@ however it comes, is the end of its tasks.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import json
 import os
 import queue
 import shutil
-import signal
-import sys
 import tempfile
-import threading
 from typing import Any, TextIO
 
-from passnet._fleet import shard, station
-from passnet._fleet.bridge import connect, read_requests
+from passnet._fleet import driver, shard, station
 
 _ATTEMPTS = 4
 """Times that a shard is tried before it is given up."""
@@ -117,29 +112,10 @@ def _place(result: bytes, folder: str) -> None:
 
 def main() -> None:
     """Serves one driver until the end of standard input."""
-    parser = argparse.ArgumentParser(prog="passnet._fleet.tasks", description=__doc__)
-    parser.add_argument("--address", default="auto", help="address of the cluster: auto, local, HOST:PORT, ray://...")
+    parser = driver.parser("passnet._fleet.tasks", __doc__)
     parser.add_argument("--cores", type=int, default=1, help="cores of a task")
-    parser.add_argument("--command", default="", help="path of the command on the driver")
     arguments = parser.parse_args()
-    # Messages have standard output for themselves; what Ray prints goes to standard error.
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    ray = connect(arguments.address, station, shard)
-    hints = {name: os.environ[name] for name in ("PASSNET_PYTHON", "PASSNET_SITE") if name in os.environ}
-    hints["PASSNET_BINARY"] = arguments.command
-    requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-    threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
-    tasks = Tasks(ray, hints, arguments.cores, out)
-    try:
-        while tasks.step(requests):
-            pass
-    except BrokenPipeError:
-        pass  # The driver is gone.
-    finally:
-        tasks.close()
-        ray.shutdown()
+    driver.serve(lambda ray, hints, out: Tasks(ray, hints, arguments.cores, out), arguments, station, shard)
 
 
 if __name__ == "__main__":

@@ -94,14 +94,14 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
 
 
 def fill_with_poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
-    """Overwrites a storage with what is NaN as any floating-point number."""
+    """Overwrites a storage with bytes that are NaN in every floating-point type."""
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-    # A bool has no pattern that is not a number; any other byte than 0 and 1 breaks it.
+    # A bool has no NaN, and a byte other than 0 and 1 breaks it.
     whole.fill_(1 if dtype == torch.bool else 0xFF)
 
 
 def spoil(tensor: torch.Tensor) -> None:
-    """Makes each element another one that is as good: finite where it was, and as an index next to what it was."""
+    """Replaces each element by a similar one: a finite number stays finite, and an index becomes its neighbour."""
     if tensor.dtype == torch.bool:
         tensor.logical_not_()
     elif tensor.dtype.is_floating_point:
@@ -123,7 +123,8 @@ def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
 def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     """Returns the function under watch."""
 
-    # Its module stays this one: code that FX generates calls what says that it is of torch by its name, past the watch.
+    # `__module__` is not copied: code that FX generates calls a function of torch by its name, which would bypass the
+    # watch.
     @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if watch.spoil:

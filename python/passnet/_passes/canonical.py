@@ -118,7 +118,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 class OpaqueEncoder(Encoder):
-    """Names by identity what the wire form cannot say, instead of refusing it."""
+    """Names constants by identity if the wire form does not have them, instead of refusing them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -99,7 +99,7 @@ class Pass:
         )
 
     def bind_arguments(self, values: dict[str, Any]) -> tuple[Any, ...]:
-        """Returns the arguments of the replacement for what the pattern's parameters stand for.
+        """Returns the arguments of the replacement for the values of the pattern's parameters.
 
         `replacement_args` takes them by name where its parameters are some of the pattern's, else by position.
         """
@@ -237,7 +237,7 @@ def _check_plain_imports(root: Path) -> None:
 
 
 def _plain_imports(path: Path) -> set[str]:
-    """Top-level names of the modules that a file imports absolutely; none if it is no Python."""
+    """Top-level names of the modules that a file imports absolutely; none if it is not Python."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):

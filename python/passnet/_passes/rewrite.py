@@ -1,4 +1,4 @@
-"""Applying passes to a graph: what the matcher finds is replaced by calls of the replacement functions."""
+"""Application of passes to a graph: replaces each match by a call of the replacement function."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class _Site:
         }
 
     def insert_call(self, graph: torch.fx.Graph, rewriting: Rewriting) -> dict[torch.fx.Node, torch.fx.Node]:
-        """Adds the call of the replacement at the graph's insertion point; returns what stands for each output."""
+        """Adds the call of the replacement at the graph's insertion point. Returns the new value of each output."""
         tracer = GraphAppendingTracer(graph)
         values = {
             name: torch.fx.Proxy(value, tracer) if isinstance(value, torch.fx.Node) else value
@@ -173,7 +173,7 @@ class _Site:
 
 
 class _Snapshot:
-    """The nodes of a graph before the code of a pass is asked for arguments, in which it has the graph at hand."""
+    """The nodes of a graph before the code of a pass is asked for arguments, which can reach the graph."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self.graph = graph
@@ -185,7 +185,7 @@ class _Snapshot:
         return node.op, node.target, repr(node.args), repr(node.kwargs)
 
     def changes(self) -> list[str]:
-        """Returns the names of nodes that are gone or are not what they were."""
+        """Returns the names of nodes that were removed or changed."""
         now = set(self.graph.nodes)
         return sorted(
             node.name for node, content in self.nodes.items() if node not in now or self.content(node) != content

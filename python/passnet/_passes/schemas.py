@@ -12,7 +12,7 @@ import torch
 import torch.fx
 import torch.jit._builtins
 
-# Accepted for these parameters besides their own names.
+# Accepted for these parameters in addition to their own names.
 _KEYWORD_ALIASES = {"axis": "dim", "keepdims": "keepdim", "input": "self"}
 # Position that a warning points to; not part of the computation.
 _IGNORED_PARAMETERS = {"_stacklevel"}
@@ -39,7 +39,7 @@ _OPERANDS = {"einsum": 1, "meshgrid": 0, "atleast_1d": 0, "atleast_2d": 0, "atle
 
 
 def public(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function of `torch.functional` that a traced call of a builtin one stands for; other functions are as they are."""
+    """Returns the function of `torch.functional` for a builtin function that tracing recorded; other functions are unchanged."""
     name = getattr(function, "__name__", "")
     is_inner = name in _OPERANDS and function == getattr(torch._VF, name)
     return getattr(torch.functional, name) if is_inner else function
@@ -92,7 +92,7 @@ def _bind_signature(
 
 @functools.lru_cache(maxsize=1024)
 def _schemas(operator: str) -> tuple[Schema, ...]:
-    """Returns the schemas of all overloads but those that write to `out`."""
+    """Returns the schemas of all overloads except those that write to `out`."""
     schemas = []
     for schema in torch._C._jit_get_schemas_for_operator(operator):
         if any(argument.is_out for argument in schema.arguments):
@@ -203,7 +203,7 @@ def _fit(value: Any, parameter: Parameter) -> tuple[int, Any] | None:
 
 
 def _listed(value: Any) -> Any:
-    """Tuples as lists, which torch treats alike where it takes a sequence."""
+    """Returns tuples as lists: torch accepts both for a sequence."""
     if isinstance(value, (list, tuple)):
         return [_listed(item) for item in value]
     return value

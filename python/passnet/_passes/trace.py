@@ -1,4 +1,4 @@
-"""Tracing of patterns: what a pattern's text says, recorded as captured graphs record it."""
+"""Tracing of patterns: the operations of a pattern's code, in the form of captured graphs."""
 
 from __future__ import annotations
 

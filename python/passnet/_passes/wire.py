@@ -50,7 +50,7 @@ def to_graph(wire: dict[str, Any]) -> torch.fx.Graph:
 def from_graph(graph: torch.fx.Graph) -> dict[str, Any]:
     """Returns the wire form of a graph of placeholders, function and method calls.
 
-    A graph that returns one value is given as a tuple of one.
+    A graph that returns one value returns a tuple of one.
     """
     encoder = Encoder()
     nodes: list[dict[str, Any]] = []

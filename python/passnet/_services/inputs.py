@@ -1,6 +1,6 @@
-"""Input tensors from what a sample says of them, for running a graph once.
+"""Input tensors from the metadata of a sample, for running a graph once.
 
-The rules are those of ``docs/reference/inputs.md`` but for one: a recorded deviation is taken unchanged, without GraphNet's factor of
+The rules are those of ``docs/reference/inputs.md`` except for one: a recorded deviation is taken unchanged, without GraphNet's factor of
 0.2, since a factor at every input compounds through the depth of a model.
 """
 

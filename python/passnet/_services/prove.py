@@ -83,7 +83,7 @@ def _is_constant(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> b
 
 
 def _effects(module: torch.fx.GraphModule, inputs: list[Any]) -> list[Any]:
-    """Returns the outputs, and each input as it is after the call, None where the call did not change it."""
+    """Returns the outputs, and the content of each input after the call; None for an unchanged input."""
     before = [value.clone() for value in inputs]
     with torch.no_grad():
         outputs = list(module(*inputs))

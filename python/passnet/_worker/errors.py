@@ -13,7 +13,7 @@ from passnet.kernels._errors import is_fatal
 MAX_MESSAGE = 4_000
 MAX_TRACEBACK = 16_000
 
-# The package itself: its frames are left out of tracebacks.
+# The package itself; tracebacks leave out its frames.
 _HARNESS = str(Path(__file__).resolve().parents[1]) + os.sep
 _COMPILE_ERRORS = (
     *("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "KernelRefusedError"),

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 # Before torch is imported: Inductor would start a pool of compile processes, which a forked worker could not use.
 os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-# Triton reads this when a kernel, its own library's included, is defined: it has to be right before the first import.
+# Triton reads this when any kernel is defined, also in its own library. So it must be set before the first import.
 if not os.path.exists("/dev/nvidiactl"):
     os.environ["TRITON_INTERPRET"] = "1"
 # Has torch ask the management library whether there is a GPU: to ask the driver would initialise it, and a forked child of
@@ -135,7 +135,7 @@ class _Server:
 
     def fork(self, request: dict[str, Any], descriptor: int) -> None:
         """Hands the request to a spare worker of its kind, or to one that is forked for it."""
-        # Workers that share a cache need numbers of their own: temporary names in it are made of them.
+        # Workers that share a cache need different numbers, because temporary names in the cache contain them.
         new_pid_namespace = request["sandbox"] and not request["cache"]
         self.wanted.append(new_pid_namespace)
         pid = None
@@ -340,7 +340,7 @@ def _limit_memory(growth: int) -> None:
 
 
 def _enter_sandbox(request: dict[str, Any], places: sandbox.Places, new_pid_namespace: bool) -> _native.Sandbox:
-    """Moves this process to where it sees its own world only. Its scratch is empty and in memory from here on."""
+    """Moves this process into its own namespaces. From here on, its scratch is empty and in memory."""
     shared = [request["cache"]] if request["cache"] else []
     for directory in shared:
         Path(directory).mkdir(parents=True, exist_ok=True)
@@ -351,7 +351,7 @@ def _enter_sandbox(request: dict[str, Any], places: sandbox.Places, new_pid_name
 
 
 def _confine(confinement: _native.Sandbox | None, request: dict[str, Any]) -> dict[str, str]:
-    """Gives up for good what a worker does not need; says, by layer, what was reached."""
+    """Gives up all rights that a worker does not need. Returns the confinement by layer."""
     if confinement is None:
         return {}
     for number in (signal.SIGXCPU, signal.SIGABRT):

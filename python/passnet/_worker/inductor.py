@@ -17,7 +17,7 @@ class DirectGraph:
         self._module = module
         self._options = torch._inductor.list_mode_options(mode)
         self.compiled: Callable[..., Any] | None = None
-        """What is called from then on; it checks nothing."""
+        """Function that is called from then on; it checks nothing."""
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         if self.compiled is None:

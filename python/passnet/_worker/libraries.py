@@ -42,7 +42,7 @@ def drop_incomplete() -> None:
 
 
 def _is_whole(library: Path) -> bool:
-    """Whether the file reaches to the end of its table of sections, which linkers write last."""
+    """Returns whether the file reaches to the end of its table of sections, which linkers write last."""
     with library.open("rb") as file:
         header = file.read(_HEADER.size)
         size = file.seek(0, os.SEEK_END)

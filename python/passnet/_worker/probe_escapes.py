@@ -110,7 +110,7 @@ def _variables(names: str) -> str:
 
 @ESCAPES.add
 def _signal(pid: str) -> str:
-    # In a container the referee may be process 1, and in a namespace of its own the worker is, too.
+    # In a container the referee may be process 1, and in a separate namespace the worker is, too.
     if int(pid) == os.getpid():
         raise OSError("the number is its own here")
     os.kill(int(pid), 0)

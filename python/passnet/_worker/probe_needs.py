@@ -30,7 +30,7 @@ def _torch(device: str) -> str:
 
 @NEEDS.add
 def _name_thread(_: str) -> str:
-    """Names a thread as the CUDA driver names its own: by truncating a file of `/proc`. It does not start where it cannot."""
+    """Names a thread like the CUDA driver, by truncating a file of `/proc`. The driver does not start if this fails."""
     name = f"/proc/self/task/{threading.get_native_id()}/comm"
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:

@@ -28,7 +28,8 @@ def send(sock: socket.socket, message: dict[str, Any], descriptor: int | None = 
     if descriptor is not None:
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
         frame = frame[sock.sendmsg([frame], [rights]) :]
-    # Not with nothing left: that calls the system too, and fails where the other side has read the frame and closed.
+    # Not called for an empty rest: that would still be a system call, and it fails if the other side has read the
+    # frame and closed.
     if frame:
         sock.sendall(frame)
 

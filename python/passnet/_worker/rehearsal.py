@@ -56,7 +56,7 @@ def rehearse_compiler() -> None:
     with torch.no_grad():
         torch.compile(module, backend="inductor", dynamic=False)(torch.ones(1, 8, 8))
     torch._dynamo.reset()
-    # It remembers a path in a cache that other workers may not see.
+    # Inductor remembers a path in a cache that other workers may not see.
     if remembered := getattr(torch._inductor.codecache, "_precompile_header", None):
         remembered.cache_clear()
 

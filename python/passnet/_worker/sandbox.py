@@ -22,7 +22,7 @@ SKIP_VARIABLE = "PASSNET_SANDBOX_SKIP"
 _SCRATCH_BYTES = 1 << 30
 _PROCESSES = 400
 _DESCRIPTORS = 4096
-# A file that is larger than any output can be, where there is no limit on memory.
+# The limit on file sizes where memory is unlimited: larger than any output can be.
 _FILE_BYTES = 64 << 30
 
 _SYSTEM = (
@@ -55,7 +55,8 @@ class Places:
         programs += [interpreter for program in programs if (interpreter := _interpreter(program))]
         cuda = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
         own = [_prefix(compiler) for compiler in compilers if compiler]
-        # A compiler or `ptxas` from a package index lies below the prefix. That of a system's Python is no such place.
+        # A compiler or `ptxas` from a package index lies below the prefix. The prefix of a system's Python is not such
+        # a place.
         prefixes = [prefix for prefix in (sys.prefix, *cuda, *own) if prefix and prefix not in ("/usr", "/")]
         directories = [place for pattern in (*_PROGRAM_DIRECTORIES, *_LOADERS) for place in glob.glob(pattern)]
         self.executable = _real([*programs, *prefixes, *directories])
@@ -87,7 +88,7 @@ def _real(paths: list[str]) -> list[str]:
 
 
 def _prefix(program: str) -> str:
-    """Below which a program that was not installed with the system has what it starts and reads; empty where that is not
+    """Returns the folder of a program that was not installed with the system, with all files that it starts and reads; empty where that is not
     clear, or would grant the user's files."""
     directory = Path(os.path.realpath(program)).parent
     prefix = directory.parent

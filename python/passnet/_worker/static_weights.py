@@ -48,7 +48,7 @@ class StaticWeights:
         return [tensors[index] for index in self._data]
 
     def write_back(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Shows in a set of inputs what a call made of the weights, so that a change is noticed as that of any input is."""
+        """Copies the weights after a call into a set of inputs, so that a change is noticed like that of any input."""
         with torch.no_grad():
             for index, attribute in self._places.items():
                 tensors[index].copy_(getattr(self._modules[0], attribute))

@@ -30,8 +30,8 @@ _DTYPES = {
     )
 }
 _DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
-# Methods of the type, taken before a pass is imported. An instance of `torch.Tensor` can have attributes of its own, and they
-# would be found first: `result.stride = lambda: ...` says anything, `result.detach` computes when it is fetched.
+# Methods of the type, taken before a pass is imported. An instance of `torch.Tensor` can have attributes, and Python
+# finds these first: `result.stride = lambda: ...` returns any value, and `result.detach` may compute when it is read.
 _DATA_PTR = torch.Tensor.data_ptr
 _DETACH = torch.Tensor.detach
 _NUMEL = torch.Tensor.numel
@@ -104,7 +104,7 @@ class InputSet:
         return self._storages[index].data_ptr()
 
     def flat(self, index: int) -> torch.Tensor:
-        """Returns all values of a tensor's storage, in a tensor of its own."""
+        """Returns all values of a tensor's storage, in a separate tensor."""
         start, end, dtype, _ = self._places[index]
         storage = self._storages[index]
         return torch.empty(0, dtype=dtype, device=self._device).set_(storage, 0, ((end - start) // dtype.itemsize,))

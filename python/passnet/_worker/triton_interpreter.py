@@ -13,7 +13,7 @@ def enable() -> None:
     """Makes kernels that are defined from now on run in the interpreter.
 
     Triton decides this when a kernel is defined, and its own library is full of kernels; where it was imported for
-    compiled kernels, it is imported afresh, but for its native module, which a process can load only once.
+    compiled kernels, it is imported afresh, except for its native module, which a process can load only once.
     """
     if os.environ.get("TRITON_INTERPRET") != "1":
         os.environ["TRITON_INTERPRET"] = "1"

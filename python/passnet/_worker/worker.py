@@ -123,12 +123,16 @@ class Worker:
         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def patterns(self, path: str, device: str) -> dict[str, Any]:
-        """Returns the pattern of each pass of a directory, in the form that is compared with graphs."""
+        """Returns the pattern of each pass of a directory, in the form that is compared with graphs, and as it is written."""
         if torch.device(device).type == "cpu":
             triton_interpreter.enable()
         self.stage = "import"
         passes = PassDirectory.load(path).passes
-        patterns = [{"name": rule.name, "graph": json.loads(rule.canonical.text)} for rule in passes]
+        patterns: list[dict[str, Any]] = []
+        for rule in passes:
+            patterns.append({"name": rule.name, "graph": json.loads(rule.canonical.text)})
+            with contextlib.suppress(wire.WireError):
+                patterns[-1]["written"] = wire.from_graph(rule.pattern)
         return {"type": "patterns", "patterns": patterns}
 
     def forget_last_call(self) -> None:
@@ -318,6 +322,8 @@ class Worker:
                     restore=set_state if restore else None,
                     overwrites=message["overwrite"],
                     allocations=(lambda: allocations.allocated(self.allocations)) if self.allocations else None,
+                    sample=message.get("sample"),
+                    guards=message["overwrite"] and self.rewriting is not None,
                 )
         finally:
             gc.enable()

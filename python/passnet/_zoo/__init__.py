@@ -34,7 +34,7 @@ def resolve(spec: str) -> Iterator[Recipe]:
     ``torchvision:NAME``, ``timm:NAME``, ``torchaudio:NAME``, ``diffusers:NAME``
         ``NAME`` may hold ``*`` and ``?``.
     ``transformers:TYPE``, ``transformers:TYPE/CLASS``, either with ``?FIELD=VALUE&...``
-        A model type such as ``bert`` with its default configuration but for the given fields; ``CLASS`` such as
+        A model type such as ``bert`` with its default configuration except for the given fields; ``CLASS`` such as
         ``BertForMaskedLM`` is another class of that type than its base model. Both may hold ``*``.
     ``FILE.py:FUNCTION``
         ``FUNCTION()`` returns the model, or a tuple of the model, a tuple of arguments, and (optional) a dict of keyword

@@ -23,7 +23,7 @@ def _text(length: int, width: int) -> torch.Tensor:
 
 _Inputs = Callable[[], dict[str, Any]]
 
-# Class, fields of the configuration, inputs. All fields that are not here are those of the class.
+# Class, fields of the configuration, inputs. All other fields keep the defaults of the class.
 _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
     "unet2d": (
         "UNet2DModel",

@@ -74,7 +74,7 @@ def calls(model: Any) -> Iterator[Call]:
     if rejected is None:
         wanted = ", ".join(_required(model)) or model.main_input_name
         raise SpecError(f"no recipe for the inputs {wanted}; use FILE.py:FUNCTION")
-    # All are refused; a real attempt says why.
+    # All are refused; a real attempt reports the reason.
     yield rejected
 
 

@@ -49,4 +49,4 @@ class Recipe:
     metadata: dict[str, Any]
     build: Callable[[Limits], BuiltModel]
     trains: bool = False
-    """Whether the graphs of a training step are captured, those of forward and backward."""
+    """True if the graphs of a training step are captured, those of forward and backward."""

@@ -154,7 +154,7 @@ def _drop_experts(config: Any) -> None:
 
 
 def _shrink_vocabulary(config: Any) -> None:
-    """A smaller vocabulary; tokens with a meaning of their own move below its end and stay different."""
+    """A smaller vocabulary; tokens with a special meaning move below its end and stay different."""
     parts = list(_parts(config))
     if not any(_vocabulary(part) > _VOCABULARY for part in parts):
         return

@@ -50,7 +50,7 @@ class Sizes:
         return value if isinstance(value, int) else 256
 
     def special_tokens(self) -> set[int]:
-        """Tokens with a meaning of their own, which a random text should not hold."""
+        """Tokens with a special meaning, which a random text should not hold."""
         owners = [self.config, self.text]
         fields = [
             item for owner in owners for item in vars(owner).items() if item[0].endswith(("token_id", "token_index"))

@@ -21,7 +21,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What is different: a dtype, a number of examples, the graphs that are captured."""
+    """Differences from the recipe: a dtype, a number of examples, the graphs that are captured."""
 
     dtype: str | None = None
     batch: int | None = None

@@ -16,29 +16,33 @@
         relu_add(x, y, out, x.numel())
         return out
 
-A tensor is given for a pointer, a number for everything else. A call raises `KernelArgumentError` if an argument is not what
-the signature says: a tensor of another type (`const float*` takes float32), on another device, or not contiguous; a number
-that does not fit. Three notations say more than the compiler sees:
+Pass a tensor for a pointer, and a number for every other parameter. A call raises `KernelArgumentError` if an argument does not fit the
+signature: a tensor of another type (`const float*` takes float32), on another device, or not contiguous, or a number that is
+too large for its type. Three notations extend C++:
 
-- `const float x[n]` instead of `const float* x`: the tensor has `n` elements, an expression of the integer parameters.
-- `const float* strided x`: the tensor may have any strides, which the kernel is given as numbers.
-- `parallel int64_t begin, int64_t end` in C++: a range of independent steps. A call gives the whole of it, and the kernel is
-  called for parts of it in as many threads as PyTorch's operations may use.
+- `const float x[n]` instead of `const float* x`: the tensor must have `n` elements, an expression of the integer parameters.
+- `const float* strided x`: the tensor may have any strides; the kernel gets them as numbers.
+- `parallel int64_t begin, int64_t end` in C++: a range of independent steps. A call passes the whole range. The launcher calls the
+  kernel for parts of it, in as many threads as PyTorch's operations may use.
 
-An unsigned type such as `uint16_t*` takes tensors of all types of its size, as bits; `void*` and `char*` take all.
+An unsigned type such as `uint16_t*` takes tensors of all types of its size, as bits; `void*` and `char*` take tensors of any type.
 
-A replacement begins with a guard, so that a pass is used only where it is right:
+A replacement begins with a guard, which limits the pass to the calls that it is right for:
 
     kernels.require(x, y, dtype=torch.float32, shape=x.shape)
 
-The source can use the types `float16` and `bfloat16`, which convert to float, and from it by rounding to nearest even
-(`float16(x)`). `load`, `read` and `store` convert whole rows, `round_to<T>` does to a row of float what storing it as T would;
-`row_sum`, `row_max`, `fast_exp` and `fast_tanh` are written so that compilers vectorise them; `kept(x * y)` is rounded before
-something is added to it, with any flags. All are in `prelude.hpp`. `#include <passnet/vectors.hpp>` gives vectors of the width of
-the CPU's registers, with loads, stores, elementary functions and sums in the order of PyTorch. One source serves several types with `flags=("-Delement=float16",)`.
+The source can use the declarations of `prelude.hpp`:
 
-On a GPU, Triton's own launch costs the host about ten microseconds, several times what a small kernel takes. With one more
-decorator, later launches with the same types go straight to the driver; they are written as before:
+- the types `float16` and `bfloat16`, which convert to float; `float16(x)` rounds a float to the nearest, ties to even;
+- `load`, `read` and `store`, which convert whole rows, and `round_to<T>`, which rounds a row of float to the type T;
+- `row_sum`, `row_max`, `fast_exp` and `fast_tanh`, which compilers can vectorise;
+- `kept(x * y)`, which rounds the product before something is added to it, with any flags.
+
+`#include <passnet/vectors.hpp>` adds vectors of the width of the CPU's registers, with loads, stores, elementary functions, and sums in the
+order of PyTorch. With `flags=("-Delement=float16",)` and the like, one source serves several types.
+
+On a GPU, Triton's own launch costs the host about ten microseconds, several times as much as a small kernel. With one more
+decorator, later launches with the same types go directly to the driver. Calls are written as before:
 
     @kernels.triton
     @triton.jit
@@ -47,8 +51,8 @@ decorator, later launches with the same types go straight to the driver; they ar
 
     add[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024, num_warps=4)
 
-The Python of a replacement function, which looks at shapes and allocates, costs a few microseconds on either device. With
-`@kernels.prepared` above it that is done once for each signature; see there what such a function may do.
+The Python code of a replacement function, which looks at shapes and allocates memory, costs a few microseconds on either device. With
+`@kernels.prepared` above the function, this code runs once for each signature. `prepared` describes what such a function may do.
 
 Kernels can be written in CUDA C++ too:
 
@@ -66,7 +70,7 @@ Kernels can be written in CUDA C++ too:
 
 Launches go to PyTorch's current stream on its current device.
 
-A kernel that is written for one layout is given others by `kernels.with_strides(x, stride)`, a copy.
+If a kernel is written for one layout, `kernels.with_strides(x, stride)` copies a tensor to this layout.
 """
 
 from passnet.kernels._cpp import cpp

@@ -17,17 +17,17 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     return nothing and take pointers and numbers. `flags` are added to those of the compiler (`-O3 -march=native`), for
     instance `-fopenmp`.
 
-    `parallel int64_t begin, int64_t end` in a signature is a range of steps that do not depend on each other, rows for instance. A
-    call gives the whole of it; the function is called for parts, in as many threads as PyTorch's operations may use
+    `parallel int64_t begin, int64_t end` in a signature is a range of independent steps, such as rows. A call passes the whole
+    range. The launcher calls the function for parts of it, in as many threads as PyTorch's operations may use
     (`torch.set_num_threads`). The result of a step must not depend on the part that it is in. A step should take ten
     microseconds or more.
 
     The object code is judged before it is loaded: it may compute and call functions of mathematics, and has no state, no
-    clocks and no calls of the system (`docs/reference/native-kernels.md`). It is kept in the directory
-    `PASSNET_KERNEL_CACHE` (default: `kernels` in the folder of `PASSNET_CACHE`) under a hash of all that it depends
-    on, so that it is compiled once.
+    clocks and no calls of the system (`docs/reference/native-kernels.md`). The directory `PASSNET_KERNEL_CACHE` (default:
+    `kernels` in the folder of `PASSNET_CACHE`) keeps it under a hash of its source and flags, so it is compiled once.
 
-    Raises `ValueError` for a signature that it cannot read, `KernelCompileError`, and `KernelRefusedError`, which is one.
+    Raises `ValueError` for a signature that it cannot read, `KernelCompileError` if the compiler fails, and its subclass
+    `KernelRefusedError` if the object code breaks a rule.
     """
     parsed = [Signature.parse(signature) for signature in signatures]
     if not parsed:

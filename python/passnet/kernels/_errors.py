@@ -26,7 +26,7 @@ def refusal(findings: Sequence[str]) -> KernelRefusedError:
 
 
 class KernelArgumentError(TypeError):
-    """An argument of a call is not what the kernel's signature says. Nothing was computed."""
+    """An argument of a call does not fit the kernel's signature. Nothing was computed."""
 
 
 def is_fatal(error: BaseException) -> bool:

@@ -23,7 +23,7 @@ _EMPTY = (torch.empty, torch.empty_like, torch.empty_strided)
 _QUESTIONS = frozenset(
     [
         *(torch.Tensor.dim, torch.Tensor.element_size, torch.Tensor.get_device, torch.Tensor.is_contiguous),
-        # A plan is for tensors of the same dispatch keys, and lazily conjugated and negated ones have keys of their own.
+        # A plan is for tensors with the same dispatch keys. Lazily conjugated and negated tensors have different keys.
         *(torch.Tensor.is_conj, torch.Tensor.is_neg),
         *(torch.Tensor.numel, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.__len__),
         *(
@@ -53,15 +53,18 @@ class _Observer(TorchFunctionMode):
 
 
 def prepared(function: Callable[..., Any]) -> Any:
-    """Makes calls of a replacement function cheap for the host, where it allocates and launches the same for the same kinds
-    of arguments.
+    """Makes calls of a replacement function cheap for the host: later calls repeat its launches and skip its Python code.
 
-    The first call with arguments of a signature (types, shapes, strides and devices of tensors, values of numbers) is watched.
-    Later ones repeat its allocations and launches, and run none of its Python. So the function may look at shapes, strides,
-    types and devices, allocate with `torch.empty`, `empty_like` or `empty_strided`, launch kernels of this module, and return
-    what it has allocated or was given, alone or in a tuple or list. Its work must follow from the signature alone. Where
-    it calls anything else of PyTorch, it continues as if it had not been prepared; so does a call under a mode of PyTorch. A call with
-    proxies of `torch.fx` is recorded as one node.
+    The first call with arguments of a signature (types, shapes, strides and devices of tensors, values of numbers) is recorded.
+    Later calls of this signature repeat its allocations and launches. The function may
+
+    - look at shapes, strides, types and devices;
+    - allocate with `torch.empty`, `empty_like` or `empty_strided`;
+    - launch kernels of this module;
+    - return tensors that it has allocated, or arguments, alone or in a tuple or list.
+
+    All actions must depend on the signature alone. If it calls anything else of PyTorch, it runs as if it were not prepared, and so
+    does a call under a mode of PyTorch. A call with proxies of `torch.fx` is recorded as one node.
     """
     leaf = _leaf(function)
     if not hasattr(_guards, "TensorGuards"):
@@ -122,7 +125,7 @@ def _places(result: Any, slots: list[torch.Tensor]) -> int | tuple[int, ...] | l
 
 
 def _allocation(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple] | None:
-    """A call that gives memory like that of a fresh tensor."""
+    """Returns a call that allocates memory like that of a fresh tensor."""
     allocate = getattr(_guards, f"_empty_strided_{tensor.device.type}", None)
     is_plain = tensor.layout == torch.strided and not tensor.requires_grad
     if allocate is None or not is_plain or (tensor.is_cpu and tensor.is_pinned()):

@@ -14,7 +14,7 @@ def require(
     shape: Sequence[int | None] | None = None,
     contiguous: bool = True,
 ) -> None:
-    """Raises `ValueError` unless the tensors are what a replacement is written for.
+    """Raises `ValueError` if a replacement is not written for these tensors.
 
     All tensors have to be on one device and of one type, and contiguous unless `contiguous` is False. In addition:
 

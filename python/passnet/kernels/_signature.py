@@ -1,4 +1,4 @@
-"""Signatures of kernels: what they say about arguments, and the declaration for the compiler.
+"""Signatures of kernels: types of arguments, and the declaration for the compiler.
 
 A signature is a C declaration with three additions, which the compiler does not get to see:
 
@@ -46,7 +46,7 @@ _ELEMENTS = {
     "int16_t": ("int16",),
     **dict.fromkeys(("int", "int32_t"), ("int32",)),
     "int64_t": ("int64",),
-    # An unsigned type is for bits, too: of all types of its size. `char` and `void` are for those of any.
+    # An unsigned type also stands for the bits of any type of its size, and `char` and `void` for those of any type.
     "uint8_t": ("uint8", "int8", "bool", "float8_e4m3fn", "float8_e5m2"),
     "uint16_t": ("uint16", "int16", "float16", "bfloat16"),
     "uint32_t": ("uint32", "int32", "float32"),

@@ -11,7 +11,7 @@ _INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)}
 
 
 def triton(function: Any) -> Any:
-    """Makes launches of a `triton.jit` function cheap for the host; nothing else changes.
+    """Makes launches of a `triton.jit` function cheap for the host, without any other effect.
 
     The first launch for each combination of types, alignments and constants goes through Triton, which compiles the kernel.
     Without a GPU, and for an autotuned kernel, `function` itself is returned. Launch hooks of profilers built on Triton's do

@@ -356,7 +356,7 @@ static inline vec log_of(vec x) {
 }
 static inline float log_of(float x) { return std::log(x); }
 static inline double log_of(double x) { return std::log(x); }
-// log(1 + x): the rounding of 1 + x is put right by a factor.
+// log(1 + x): a factor corrects the rounding of 1 + x.
 static inline vec log1p_of(vec x) {
     const vec sum = x + 1.0f, rounded = sum - 1.0f, log = log_of(sum);
     return choose(rounded == 0.0f, x, choose(x > 16777216.0f, log, log * (x / rounded)));

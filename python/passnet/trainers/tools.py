@@ -9,12 +9,12 @@ from typing import Any
 
 from passnet.trainers.rollout import Rollout
 
-TOOLS = ("file_editor", "pass_evaluator", "graph_info", "profile", "docs", "best_state")
+TOOLS = ("file_editor", "pass_evaluator", "graph_info", "profile", "docs", "best_state", "scratch_run")
 _OVER = "the episode is over: no steps are left; answer without calling a tool"
 
 
 class Tools:
-    """The six tools, on the rollout that is set. Each returns the text of the observation."""
+    """The seven tools, on the rollout that is set. Each returns the text of the observation."""
 
     def __init__(self, rollout: Rollout | None = None) -> None:
         self._rollout = rollout
@@ -113,8 +113,20 @@ class Tools:
         """
         return self._call("best_state", command=command)
 
-    def _call(self, name: str, **arguments: Any) -> str:
+    def scratch_run(self, name: str, inputs: list[str]) -> str:
+        """Run one pass on random inputs of your choice and compare it with its own pattern in eager mode.
+
+        Args:
+            name: name of the pass, without .py
+            inputs: one text per parameter of the pattern, such as float32[2, 64], or int64[8] 0..30 for values from 0 to 30
+
+        Returns:
+            Whether the results agree, or why not, and the times of both. It is no verdict and changes no score.
+        """
+        return self._call("scratch_run", name=name, inputs=inputs)
+
+    def _call(self, _tool: str, **arguments: Any) -> str:
         if self._rollout is None or self._rollout.done:
             return _OVER
-        turn = self._rollout.call(name, **arguments)
+        turn = self._rollout.call(_tool, **arguments)
         return "\n".join(message["content"] for message in turn.observation) or _OVER

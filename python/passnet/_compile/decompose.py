@@ -1,0 +1,163 @@
+"""Calls of libraries on a GPU as several operations, of which fused kernels take over all but the products.
+
+- **Biases.** cuBLAS has few kernels for products in `float32` that add a bias as well. Those that only multiply are up to twice
+  as fast on the same sizes. cuDNN adds no bias: PyTorch launches another kernel for it.
+- **Attention.** Where PyTorch has no kernel of its own for it, it launches about ten: scales, products, a softmax with a check for
+  rows that are masked as a whole.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet._backend.regions import Judge
+from passnet._backend.types import typed_pattern
+from passnet._compile.layers import CONVOLUTIONS, LINEAR
+from passnet._passes.load import Pass
+
+_ATTENTION = torch.nn.functional.scaled_dot_product_attention
+# In half types the sum would be rounded before the addition, and the result twice.
+_TYPES_OF_PRODUCTS = frozenset([torch.float32, torch.float64])
+_DEVICE = "cuda"
+
+
+def decompose(module: torch.fx.GraphModule, example: Sequence[torch.Tensor], *, graphed: bool) -> int:
+    """Decomposes calls where the parts give PyTorch's results and are not slower, as measured on these arguments.
+
+    Returns the number of calls. Changes the graph, and writes to the arguments that the graph writes to. `graphed` says
+    whether only the time of the device counts.
+    """
+    rules = {node: rule for node in module.graph.nodes if (rule := _rule_of(node)) is not None}
+    if not rules:
+        return 0
+    judge = _Judge(module, rules, graphed=graphed)
+    judge.run(*example)
+    for node, (parts, places) in judge.parts.items():
+        parameters = (part for part in parts.nodes if part.op == "placeholder")
+        # Read now: an argument may be a call that was replaced before.
+        bound: dict[torch.fx.Node, Any] = dict(zip(parameters, (node.args[place] for place in places), strict=True))
+        with module.graph.inserting_before(node):
+            node.replace_all_uses_with(module.graph.graph_copy(parts, bound))
+        module.graph.erase_node(node)
+    module.recompile()
+    return len(judge.parts)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A call of a library and its parts, as graphs with one parameter for each argument."""
+
+    judged: Pass
+    """Replaces the call by a function that computes its parts."""
+    parts: torch.fx.Graph
+
+
+class _Judge(Judge):
+    """Runs a graph, and keeps the parts of the calls that win, with the types of their values."""
+
+    def __init__(self, module: torch.fx.GraphModule, rules: dict[torch.fx.Node, _Rule], *, graphed: bool) -> None:
+        super().__init__(module, (), graphed=graphed)
+        self.sites = {node: rule.judged for node, rule in rules.items()}
+        self.rules = rules
+        self.parts: dict[torch.fx.Node, tuple[torch.fx.Graph, list[int]]] = {}
+        """The parts of a call as a graph, and the places of its arguments that are tensors."""
+
+    def run_node(self, node: torch.fx.Node) -> Any:
+        result = super().run_node(node)
+        if node in self.sites and self.regions[node].kept:
+            values, _ = self.fetch_args_kwargs_from_env(node)
+            # The author reads the types of the new values, as Dynamo would have noted them.
+            parts = typed_pattern(self.rules[node].parts, values)
+            places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
+            self.parts[node] = parts, places
+        return result
+
+
+def _rule_of(node: torch.fx.Node) -> _Rule | None:
+    """The rule for a call on a GPU that has parts; None for others."""
+    value = node.meta.get("example_value")
+    if node.op != "call_function" or not isinstance(value, torch.Tensor) or value.device.type != _DEVICE:
+        return None
+    if node.target is _ATTENTION:
+        if not _is_plain_attention(node):
+            return None
+        scale = node.kwargs.get("scale") or 1 / math.sqrt(node.args[0].meta["example_value"].shape[-1])
+        return _rule(_ATTENTION, 3, tuple(sorted(node.kwargs.items())), (value.dtype, scale))
+    if node.kwargs or len(node.args) < 3 or not _has_bias(node, value):
+        return None
+    return _rule(node.target, len(node.args))
+
+
+def _has_bias(node: torch.fx.Node, value: torch.Tensor) -> bool:
+    is_sum = node.target is torch.addmm
+    bias = node.args[0 if is_sum else 2]
+    known = bias.meta.get("example_value") if isinstance(bias, torch.fx.Node) else None
+    if not isinstance(known, torch.Tensor) or known.dim() != 1 or known.dtype != value.dtype:
+        return False
+    if node.target in CONVOLUTIONS:
+        # An image without a batch has its channels in front.
+        return value.dim() == 2 + CONVOLUTIONS[node.target]
+    return ((is_sum and len(node.args) == 3) or node.target in LINEAR) and value.dtype in _TYPES_OF_PRODUCTS
+
+
+def _is_plain_attention(node: torch.fx.Node) -> bool:
+    given = dict(node.kwargs)
+    scale = given.pop("scale", None)
+    query = node.args[0].meta.get("example_value") if isinstance(node.args[0], torch.fx.Node) else None
+    return (
+        len(node.args) == 3
+        and isinstance(query, torch.Tensor)
+        and query.dtype != torch.float64
+        and given.pop("dropout_p", 0.0) == 0.0
+        and given.pop("attn_mask", None) is None
+        and not any(given.values())
+        and (scale is None or (isinstance(scale, float) and scale > 0.0))
+    )
+
+
+@functools.cache
+def _rule(
+    target: Callable[..., Any],
+    count: int,
+    named: tuple[tuple[str, Any], ...] = (),
+    attention: tuple[torch.dtype, float] | None = None,
+) -> _Rule:
+    """The rule for a function with this number of arguments and these keywords; attention has a type and a scale."""
+    names = tuple(f"in{number}" for number in range(count))
+    pattern, parts = torch.fx.Graph(), torch.fx.Graph()
+    pattern.output(pattern.call_function(target, tuple(pattern.placeholder(name) for name in names), dict(named)))
+    tracer = torch.fx.proxy.GraphAppendingTracer(parts)
+    args = [torch.fx.Proxy(parts.placeholder(name), tracer) for name in names]
+    result = _attention(args, *attention) if attention is not None else _with_bias(target, args)
+    parts.output(result.node)
+    run = torch.fx.GraphModule({}, parts).forward
+    return _Rule(Pass("parts", pattern, names, lambda *values: values, run, (), False), parts)
+
+
+def _with_bias(target: Callable[..., Any], args: Sequence[torch.fx.Proxy]) -> Any:
+    """Writes a product or convolution, and the addition, into the graph of the arguments."""
+    if target is torch.addmm:
+        bias, left, right = args
+        return torch.mm(left, right) + bias
+    if target in LINEAR:
+        return target(*args[:2]) + args[2]
+    return target(*args[:2], None, *args[3:]) + args[2].view(-1, *[1] * CONVOLUTIONS[target])
+
+
+def _attention(args: Sequence[torch.fx.Proxy], dtype: torch.dtype, scale: float) -> Any:
+    """Writes attention into the graph of its arguments, in `float32` as PyTorch computes it where it has no other kernel. Rows
+    with scores of -inf alone give 0.
+    """
+    query, key, value = args if dtype == torch.float32 else [argument.float() for argument in args]
+    root = math.sqrt(scale)
+    scores = torch.matmul(query * root, key.transpose(-2, -1) * root)
+    is_masked = (scores == -math.inf).all(-1, keepdim=True)
+    result = torch.matmul(torch.where(is_masked, 0.0, torch.softmax(scores, -1)), value)
+    return result if dtype == torch.float32 else result.to(dtype)

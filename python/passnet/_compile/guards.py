@@ -1,0 +1,357 @@
+"""Dynamo's guards as facts: what each guard names, and what is on the way to it.
+
+Dynamo's own guards cost more than small graphs take, so they are not run on later calls. Each guard is reduced to the identity of
+the objects on the way to what the code read, and to sizes, keys and members of containers. A guard that cannot be reduced makes
+the capture fail: results would otherwise be those of an older value.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextvars
+import copy
+import enum
+import functools
+import os
+import re
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._dynamo import guards as dynamo_guards
+from torch._dynamo.symbolic_convert import InstructionTranslator
+from torch._guards import TracingContext
+from torch.nn.modules import module as nn_module
+
+from passnet._compile.errors import NotCapturedError
+from passnet._compile.facts import Facts
+
+_STEP = r"(?:\.[A-Za-z_]\w*|\['[^']*'\]|\[\d+\])"
+_CHAIN = re.compile(rf"([LG])\['([^']*)'\]((?:{_STEP})*)")
+_STEPS = re.compile(_STEP)
+# Guards of a container's keys or length, of one of its keys, and of an attribute that is not there.
+_OF_KEYS = ("DICT_KEYS", "DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK")
+_OF_SIZE = (*_OF_KEYS, "EMPTY_NN_MODULE_HOOKS_DICT", "SEQUENCE_LENGTH", "LIST_LENGTH")
+_OF_MEMBER = ("DICT_CONTAINS", "DICT_NOT_CONTAINS", "SET_CONTAINS", "SET_NOT_CONTAINS")
+_OF_ABSENCE = ("NOT_PRESENT_IN_GENERIC_DICT", "HASATTR")
+_OF_VALUE = ("CONSTANT_MATCH", "EQUALS_MATCH")
+# Up to this size, all keys of a dictionary are compared at once instead of looking for several of them.
+_FEW_KEYS = 16
+# Dynamo's other dictionaries of hooks have entries only if one of these has some.
+_OTHER_HOOKS = ("_with_kwargs", "_always_called", "_non_full_backward_hooks")
+# These dictionaries of a module stay the same objects.
+_OF_MODULES = (
+    "_parameters",
+    "_buffers",
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+# Values of these types do not change.
+_FIXED = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    tuple,
+    frozenset,
+    range,
+    slice,
+    enum.Enum,
+    type,
+    types.ModuleType,
+)
+_FIXED += (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, type(...))
+_FIXED += (torch.dtype, torch.device, torch.layout, torch.memory_format)
+_ABSENT = object()
+
+
+def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Facts:
+    """Facts that the code read which Dynamo captures now. Of arguments they are those about classes; each call compares the rest.
+
+    Raises `NotCapturedError` if the code depends on something that cannot be checked.
+    """
+    reader = _Reader(model, args, kwargs, InstructionTranslator.current_tx().f_globals)
+    for guard in TracingContext.get().guards_context.dynamo_guards:
+        # A method until PyTorch 2.14.
+        name = guard.name if isinstance(guard.name, str) else guard.name()
+        # Without a name it is about PyTorch's global state, which each call compares.
+        if name:
+            reader.read(name, guard.create_fn_name(), getattr(guard.create_fn, "keywords", {}))
+    for kind in ("forward", "forward_pre", "backward", "backward_pre"):
+        reader.note_size(getattr(nn_module, f"_global_{kind}_hooks"))
+    return reader.facts
+
+
+def _dynamos_functions() -> dict[str, Any]:
+    """The functions that names of guards call."""
+    # A dictionary until PyTorch 2.9.
+    make = getattr(dynamo_guards, "_get_closure_vars", None)
+    return dict(make() if make is not None else getattr(dynamo_guards, "CLOSURE_VARS", {}))
+
+
+class _Reader:
+    """Resolves names of guards, such as `L['model']._modules['drop'].p`, and notes what is on their way."""
+
+    def __init__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: dict[str, Any]) -> None:
+        self.facts = Facts()
+        self.scope = scope
+        self.roots = {"model": model, "args": args, "kwargs": kwargs}
+        self.known: dict[str, Any] = {"L['model']": model, "L['args']": args, "L['kwargs']": kwargs}
+        # Names of values about which nothing is noted, since each call compares the arguments.
+        self.given = {"L['args']", "L['kwargs']"}
+        self.noted: set[tuple[Any, ...]] = set()
+        # Hooks of a backward matter where there is one.
+        self.unused = (
+            _OTHER_HOOKS if torch.is_grad_enabled() else (*_OTHER_HOOKS, "_backward_hooks", "_backward_pre_hooks")
+        )
+        self.builtins = {id(scope["__builtins__"]), id(vars(__import__("builtins")))}
+
+    def read(self, name: str, kind: str, keywords: dict[str, Any]) -> None:
+        if kind == "EMPTY_NN_MODULE_HOOKS_DICT" and name.endswith(self.unused):
+            return
+        value = self._find(name)
+        if name in self.given:
+            return
+        if value is _ABSENT and kind in _OF_ABSENCE and self._note_missing(name):
+            return
+        if value is _ABSENT:
+            value = self._evaluated(name)
+        if kind in _OF_SIZE and not isinstance(value, (tuple, str)):
+            self.note_size(value)
+            if kind in _OF_KEYS and isinstance(value, dict):
+                self._note_keys(value, len(value))
+        elif kind in _OF_MEMBER and "key" in keywords:
+            self._note_member(value, keywords["key"])
+        elif kind in _OF_ABSENCE:
+            self.note_size(getattr(value, "__dict__", None))
+        elif kind in _OF_VALUE and not isinstance(value, _FIXED):
+            self._note_content(value)
+        elif value is getattr(os.environ, "_data", _ABSENT):
+            # Dynamo has no guard for a variable that is not set.
+            self.note_size(value)
+
+    def note_size(self, container: Any) -> None:
+        if hasattr(container, "__len__") and self._is_new("size", id(container)):
+            self.facts.sizes.append((container, len(container)))
+
+    def _note_keys(self, container: dict[Any, Any], count: int) -> None:
+        if self._is_new("keys", id(container), count):
+            self.facts.keys.append((container, tuple(container)[:count]))
+
+    def _note_member(self, container: Any, key: Any) -> None:
+        if isinstance(container, dict) and len(container) <= _FEW_KEYS:
+            self.note_size(container)
+            self._note_keys(container, len(container))
+        elif self._is_new("member", id(container), key):
+            self.facts.members_of.append((container, key, key in container))
+
+    def _note_content(self, value: Any) -> None:
+        """Notes that an object that can change, such as a set, equals what it is now."""
+        if not isinstance(value, torch.Tensor) and self._is_new("content", id(value)):
+            before = copy.copy(value)
+            self.facts.calls.append((lambda: value == before, True))
+
+    def _note_missing(self, name: str) -> bool:
+        """Notes that an object has no attribute of this name. Returns whether that is so."""
+        path, dot, attribute = name.rpartition(".")
+        owner = self._find(path) if dot and attribute.isidentifier() else _ABSENT
+        if owner is _ABSENT or hasattr(owner, attribute):
+            return False
+        self.facts.calls.append((functools.partial(hasattr, owner, attribute), False))
+        return True
+
+    def _is_new(self, *key: Any) -> bool:
+        is_new = key not in self.noted
+        self.noted.add(key)
+        return is_new
+
+    def _find(self, name: str) -> Any:
+        """The value that a guard names; `_ABSENT` if it cannot be followed."""
+        if name not in self.known:
+            match = _CHAIN.fullmatch(name)
+            self.known[name] = self._expression(name) if match is None else self._chain(name, match)
+        return self.known[name]
+
+    def _chain(self, name: str, match: re.Match[str]) -> Any:
+        """The value of a chain of attributes and items."""
+        path = name[: len(name) - len(match[3])]
+        value = self.known.get(path, _ABSENT)
+        if match[1] == "G":
+            value = self.scope.get(match[2], _ABSENT)
+        for step in _STEPS.findall(match[3]):
+            if value is _ABSENT:
+                return _ABSENT
+            if id(value) in self.builtins:
+                self.given.add(name)
+                return _ABSENT
+            value, path = self._step(path, value, step), path + step
+        return value
+
+    def _step(self, path: str, owner: Any, step: str) -> Any:
+        name = path + step
+        if path in self.given:
+            self.given.add(name)
+        if name not in self.known:
+            is_item = step.startswith("[")
+            find = self._item if is_item else self._attribute
+            self.known[name] = find(
+                owner, ast.literal_eval(step[1:-1]) if is_item else step[1:], path not in self.given
+            )
+        return self.known[name]
+
+    def _expression(self, name: str) -> Any:
+        """The value of a name that is more than a chain, such as `dict(type(L['model']).__dict__)['scale'].__defaults__[0]`."""
+        text = name.encode()
+
+        def part(node: ast.expr) -> str:
+            return text[node.col_offset : node.end_col_offset].decode()
+
+        def value(node: ast.expr, *, passes: bool = True) -> Any:
+            found = self._find(part(node))
+            if passes and part(node) in self.given:
+                self.given.add(name)
+            return found
+
+        try:
+            tree = ast.parse(name, mode="eval").body
+        except SyntaxError:
+            return _ABSENT
+        match tree:
+            case ast.Call(ast.Name("type"), [owner]):
+                found = value(owner, passes=False)
+                return _ABSENT if found is _ABSENT else type(found)
+            case ast.Call(ast.Name("dict"), [ast.Attribute(owner, "__dict__")]):
+                return getattr(value(owner), "__dict__", _ABSENT)
+            case ast.Subscript(
+                ast.Call(ast.Name("dict"), [ast.Attribute(owner, "__dict__")]) | ast.Attribute(owner, "__dict__"),
+                ast.Constant(key),
+            ) if isinstance(value(owner), type):
+                return self._of_class(value(owner), part(owner), key)
+            case ast.Subscript(
+                ast.Call(
+                    ast.Name("list"),
+                    [
+                        ast.Call(ast.Attribute(ast.Name("dict"), "keys"), [owner])
+                        | ast.Call(ast.Attribute(owner, "keys"), [])
+                    ],
+                ),
+                ast.Constant(place),
+            ):
+                return self._key(value(owner), place, is_noted=name not in self.given)
+            case (
+                ast.Call(ast.Attribute(ast.Name("dict" | "list" | "tuple"), "__getitem__"), [owner, key])
+                | ast.Call(ast.Name("___odict_getitem"), [owner, key])
+                | ast.Subscript(owner, key)
+            ):
+                found = value(owner)
+                index = key.value if isinstance(key, ast.Constant) else value(key, passes=False)
+                return self._item(found, index, name not in self.given)
+            case (
+                ast.Attribute(owner, str(attribute))
+                | ast.Call(ast.Name("getattr"), [owner, ast.Constant(str(attribute))])
+                | ast.Call(ast.Attribute(ast.Name("object"), "__getattribute__"), [owner, ast.Constant(str(attribute))])
+            ):
+                return self._attribute(value(owner), attribute, name not in self.given)
+            case ast.Call(function, [*values]) if all(isinstance(given, ast.Constant) for given in values):
+                return self._call(value(function), [given.value for given in values])
+        return _ABSENT
+
+    def _evaluated(self, name: str) -> Any:
+        """The value of any other name, computed again in each call."""
+        if "L['args']" in name or "L['kwargs']" in name:
+            return None
+        # A copy: Dynamo removes its own entries from the scope when the capture is over.
+        scope = {**_dynamos_functions(), "L": self.roots, "G": dict(self.scope)}
+        try:
+            code = compile(name, "<guard>", "eval")
+            read: Callable[[], Any] = functools.partial(eval, code, scope)
+            value = read()
+            if read() is value:
+                self.facts.calls.append((read, value))
+            else:
+                before = copy.copy(value)
+                self.facts.calls.append((lambda: type(now := read()) is type(before) and bool(now == before), True))
+        except Exception:  # Any that the evaluation of an expression raises.
+            raise NotCapturedError(f"the code reads `{name}`, which cannot be checked in later calls") from None
+        return value
+
+    def _of_class(self, kind: Any, owner: str, name: str) -> Any:
+        """An attribute of a class, which one of the object itself would hide."""
+        found = vars(kind).get(name, _ABSENT) if isinstance(kind, type) else _ABSENT
+        if found is _ABSENT:
+            return _ABSENT
+        if owner.startswith("type(") and owner[5:-1] not in self.given:
+            self.note_size(getattr(self._find(owner[5:-1]), "__dict__", None))
+        if not self._is_new("class", id(kind), name):
+            return found
+        if getattr(kind, name, _ABSENT) is found:
+            self.facts.members.append((kind, name, found))
+        else:
+            # A property, or a method of the class: look-up makes another object of it.
+            self.facts.calls.append((functools.partial(vars(kind).get, name), found))
+        return found
+
+    def _key(self, owner: Any, place: int, *, is_noted: bool) -> Any:
+        """A key of a dictionary by its place."""
+        if not isinstance(owner, dict) or place >= len(owner):
+            return _ABSENT
+        if is_noted:
+            self._note_keys(owner, place + 1)
+        return list(owner)[place]
+
+    def _call(self, function: Any, values: list[Any]) -> Any:
+        """The value of a context variable, possibly with a default, or of a weak reference."""
+        of = getattr(function, "__self__", None)
+        if not isinstance(function, weakref.ref) and not isinstance(of, contextvars.ContextVar):
+            return _ABSENT
+        try:
+            call = functools.partial(function, *values) if values else function
+            value = call()
+        except LookupError:
+            return _ABSENT
+        self.facts.calls.append((call, value))
+        return value
+
+    def _attribute(self, owner: Any, name: str, is_noted: bool) -> Any:
+        if owner is _ABSENT:
+            return _ABSENT
+        values = getattr(owner, "__dict__", None)
+        # Each thread has other attributes of a `threading.local`.
+        if is_noted and isinstance(values, dict) and name in values and not isinstance(owner, threading.local):
+            if name not in _OF_MODULES:
+                self.facts.entries.append((values, name, values[name]))
+            return values[name]
+        for part in ("_parameters", "_buffers", "_modules") if is_noted and isinstance(owner, torch.nn.Module) else ():
+            if name in values[part]:
+                return self._item(values[part], name, is_noted)
+        try:
+            value, again = getattr(owner, name), getattr(owner, name)
+        except Exception:  # Any that a property raises.
+            return _ABSENT
+        # Methods and the like are made for each look-up.
+        if is_noted and again is value:
+            self.facts.members.append((owner, name, value))
+        return value
+
+    def _item(self, owner: Any, key: Any, is_noted: bool) -> Any:
+        if owner is _ABSENT or key is _ABSENT:
+            return _ABSENT
+        if isinstance(owner, dict):
+            if key not in owner:
+                return _ABSENT
+            value = dict.__getitem__(owner, key)
+            if is_noted:
+                self.facts.entries.append((owner, key, value))
+            return value
+        if isinstance(owner, (list, tuple)) and isinstance(key, int) and key < len(owner):
+            if is_noted and isinstance(owner, list):
+                self.facts.items.append((owner, key, owner[key]))
+            return owner[key]
+        return _ABSENT

@@ -1,0 +1,119 @@
+"""`passnet.compile(freeze=True)`: values that depend on the state of a model alone are computed once."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import passnet
+
+
+class Normalised(nn.Module):
+    """Normalised weights, a bias gathered from a table, positions, and a cast."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
+        self.table = nn.Parameter(torch.randn(9, 6))
+        self.register_buffer("index", torch.randint(0, 9, (5,)))
+        self.scale = nn.Parameter(torch.randn(6, dtype=torch.float64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = self.table[self.index].exp()
+        return self.layer(x) + bias + torch.arange(5)[:, None] * self.scale.float()
+
+
+class Written(nn.Module):
+    """Memory that is made of a parameter and then written to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        sums = self.weight * 2.0
+        sums[:2].add_(x)
+        return sums + 1.0
+
+
+class Returned(nn.Module):
+    """A result of the state alone, and one that shares memory with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        double = self.weight * 2.0
+        return x + double, double[1:]
+
+
+class Random(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + nn.functional.dropout(self.weight, 0.5, training=True)
+
+
+class WithoutArguments(nn.Module):
+    """A graph that takes nothing."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.rand(5) + torch.arange(5) * 2.0
+
+
+def notes(compiled) -> list[str]:
+    return [note for call in compiled.report().as_dict()["specialisations"] for note in call["notes"]]
+
+
+@torch.no_grad()
+def test_normalised_weights_are_computed_once_and_again_after_a_refresh():
+    torch.manual_seed(0)
+    model = Normalised()
+    compiled = passnet.compile(model, freeze=True)
+    for _ in range(3):
+        x = torch.randn(5, 6)
+        torch.testing.assert_close(compiled(x), model(x))
+    assert any(note.endswith("values are computed once from the state of the model") for note in notes(compiled))
+    model.layer.parametrizations.weight.original0.mul_(3.0)
+    model.index.zero_()
+    compiled.refresh()
+    torch.testing.assert_close(compiled(x), model(x))
+
+
+@pytest.mark.parametrize(("make", "size"), [(Written, (2,)), (Returned, (4,))])
+@torch.no_grad()
+def test_memory_that_others_see_is_no_constant(make, size):
+    model = make()
+    compiled = passnet.compile(model, freeze=True)
+    for _ in range(3):
+        x = torch.randn(size)
+        found, expected = compiled(x), model(x)
+        torch.testing.assert_close(found, expected)
+        if isinstance(found, tuple):
+            # A caller may write to a result: the next call must not notice.
+            found[1].zero_()
+    assert any("there is no constant to fold" in note for note in notes(compiled))
+
+
+@torch.no_grad()
+def test_random_values_are_drawn_in_each_call():
+    compiled = passnet.compile(Random(), freeze=True)
+    x = torch.zeros(64)
+    compiled(x)
+    assert not torch.equal(compiled(x), compiled(x))
+
+
+@torch.no_grad()
+def test_a_graph_without_arguments_may_have_constants():
+    model = WithoutArguments()
+    compiled = passnet.compile(model, freeze=True)
+    for _ in range(2):
+        torch.manual_seed(0)
+        expected = model(torch.zeros(1))
+        torch.manual_seed(0)
+        torch.testing.assert_close(compiled(torch.zeros(1)), expected)
+    assert not compiled.report().as_dict()["eager"], compiled.report()
