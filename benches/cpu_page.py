@@ -28,7 +28,7 @@ def scored(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def against_itself(name: str, found: list[dict[str, Any]]) -> str:
-    """How eager against eager came out."""
+    """Returns a sentence on the ratios of eager mode against itself."""
     speedups = [timing["speedup"] for timing in scored(found)]
     covered = statistics.mean(bound["low"] <= 1 <= bound["high"] for bound in speedups)
     near = statistics.mean(abs(bound["ratio"] - 1) <= 0.02 for bound in speedups)

@@ -1,4 +1,4 @@
-"""How far each task is from what a device allows: `gpu_bound.py RUNS SUITE PLOT`, with RUNS of `benches/gpu/run.sh`, unpacked.
+"""Distance of each task from the bound of its device: `gpu_bound.py RUNS SUITE PLOT`, with RUNS of `benches/gpu/run.sh`, unpacked.
 
 Prints the fragment of docs/results/h200.md, one row for each task, and writes the distribution of speed-ups to PLOT (SVG).
 SUITE is the folder of tasks, whose metadata says how many bytes go in; verdicts say how many come out.
@@ -59,7 +59,7 @@ def bytes_read(sample: Path) -> int:
 
 
 def rows(runs: Path, suite: Path) -> list[Row]:
-    """Those graphs that the authors have right, fastest of the first author first."""
+    """Returns the graphs that the authors have right, the fastest of the first author first."""
     found = {
         author: {tuple(v["id"].values()): v for v in verdicts(runs / author) if v["timings"]} for author in AUTHORS
     }
@@ -71,7 +71,7 @@ def rows(runs: Path, suite: Path) -> list[Row]:
         by_author = {"fuse": timing["candidate"]["median_ns"] / 1e3}
         eager = timing["base"]["median_ns"] / 1e3
         if other := found["inductor"].get((task, graph)):
-            # In terms of the eager of the other run, so that the runs' noise is not counted.
+            # Relative to eager mode of the other run, so that differences between the runs do not count.
             by_author["inductor"] = eager / other["timings"][0]["speedup"]["ratio"]
         after = verdict["evidence"]["rewritten"] or ""
         lines = [line for line in after.splitlines() if " = " in line and not re.search(r"= \w+\[\d+\]", line)]

@@ -1,4 +1,4 @@
-"""What the pages of results have in common: reading the logs of runs."""
+"""Reading the logs of runs, for all pages of results."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ TOLERANCE = {
 
 @dataclass
 class Result:
-    """What one runner says of one graph."""
+    """Result of one runner for one graph."""
 
     status: str
     """`correct`, `wrong`, `no_match` or `error`."""

@@ -11,6 +11,7 @@ ends is started again with the same command, until the run is complete. Needs th
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -63,61 +64,22 @@ def victims(driver: int, kind: str) -> list[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--suite", type=Path, default=ROOT / "suites/demo")
-    parser.add_argument("--tasks", default="8")
-    parser.add_argument("--faults", type=int, default=20)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="only these")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--pause", type=float, nargs=2, default=(3.0, 25.0), help="bounds of the seconds between two faults"
-    )
-    arguments = parser.parse_args()
-    chance = random.Random(arguments.seed)
+    arguments = parse()
     what = [str(arguments.suite), "--tasks", arguments.tasks, "--graphs-per-task", "2", *QUICK, "--author", "eager"]
     alone, fleet = arguments.out / "alone", arguments.out / "fleet"
     begin = time.monotonic()
     subprocess.run([binary(), "bench", "run", *what, "--out", str(alone)], check=True, capture_output=True)
     seconds_alone = time.monotonic() - begin
     command = [binary(), "fleet", "run", *what, "--out", str(fleet), "--address", "local", "--stations-per-node", "2"]
-    caused: Counter[str] = Counter()
-    deck: list[str] = []
-    starts, begin = 0, time.monotonic()
-    survivors: list[str] = []
-    complete = False
-    while not complete:
+    begin = time.monotonic()
+    faults = Faults(arguments)
+    starts, survivors = 1, faults.drive(command)
+    while not faults.complete:
         starts += 1
-        with open(arguments.out / "driver.log", "a") as log:
-            driver = subprocess.Popen(command, stdout=log, stderr=log)
-        processes: set[int] = set()
-        while driver.poll() is None:
-            end = time.monotonic() + chance.uniform(*arguments.pause)
-            while driver.poll() is None and time.monotonic() < end:
-                processes.update(below(driver.pid))
-                time.sleep(0.1)
-            if driver.poll() is not None or caused.total() >= arguments.faults:
-                continue
-            deck = deck or chance.sample(arguments.kinds, len(arguments.kinds))
-            kind = deck.pop()
-            found = victims(driver.pid, kind)
-            if not found:
-                deck.insert(0, kind)  # Not started yet: its turn comes later.
-            if found:
-                try:
-                    signal_ = signal.SIGINT if kind == "interrupt" else signal.SIGKILL
-                    os.kill(chance.choice(found), signal_)
-                    caused[kind] += 1
-                except ProcessLookupError:
-                    pass
-        complete = driver.returncode == 0
-        try:
-            wait_for(lambda pids=processes: all(is_zombie(pid) for pid in pids), 60)
-        except AssertionError:
-            survivors += [program(pid) for pid in processes if not is_zombie(pid)]
+        survivors += faults.drive(command)
     found, expected = verdicts(fleet), verdicts(alone)
     report = {
-        "faults": dict(caused),
+        "faults": dict(faults.caused),
         "driver_starts": starts,
         "graphs": len(expected),
         "equal_sets": set(found) == set(expected),
@@ -128,6 +90,62 @@ def main() -> None:
     }
     print(json.dumps(report, indent=2))
     sys.exit(0 if report["equal_sets"] and not report["counted_twice"] and not survivors else 1)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--suite", type=Path, default=ROOT / "suites/demo")
+    parser.add_argument("--tasks", default="8")
+    parser.add_argument("--faults", type=int, default=20)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="only these")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--pause", type=float, nargs=2, default=(3.0, 25.0), help="bounds of the seconds between two faults"
+    )
+    return parser.parse_args()
+
+
+class Faults:
+    """Starts of the driver, each with faults at random moments."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._chance = random.Random(arguments.seed)
+        self._deck: list[str] = []
+        self.caused: Counter[str] = Counter()
+        self.complete = False
+
+    def drive(self, command: list[str]) -> list[str]:
+        """Runs the driver until it ends. Returns the programs that outlived it by a minute."""
+        with open(self._arguments.out / "driver.log", "a") as log:
+            driver = subprocess.Popen(command, stdout=log, stderr=log)
+        processes: set[int] = set()
+        while driver.poll() is None:
+            end = time.monotonic() + self._chance.uniform(*self._arguments.pause)
+            while driver.poll() is None and time.monotonic() < end:
+                processes.update(below(driver.pid))
+                time.sleep(0.1)
+            if driver.poll() is None and self.caused.total() < self._arguments.faults:
+                self._cause(driver.pid)
+        self.complete = driver.returncode == 0
+        try:
+            wait_for(lambda: all(is_zombie(pid) for pid in processes), 60)
+        except AssertionError:
+            return [program(pid) for pid in processes if not is_zombie(pid)]
+        return []
+
+    def _cause(self, driver: int) -> None:
+        """Causes the next kind of fault, if there is a process for it."""
+        self._deck = self._deck or self._chance.sample(self._arguments.kinds, len(self._arguments.kinds))
+        kind = self._deck.pop()
+        found = victims(driver, kind)
+        if not found:
+            self._deck.insert(0, kind)  # Not started yet: its turn comes later.
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._chance.choice(found), signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
+            self.caused[kind] += 1
 
 
 if __name__ == "__main__":

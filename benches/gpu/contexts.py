@@ -1,4 +1,4 @@
-"""How many processes a second a host can give a context on its GPUs: on one of them, and on all.
+"""Number of processes a second that a host can give a context on its GPUs: on one of them, and on all.
 
     python benches/gpu/contexts.py [--seconds 5] [--places 1 4 10 20]
 
@@ -21,7 +21,7 @@ import torch
 
 
 def make(device: str) -> None:
-    """What a worker does first, in a child that never returns."""
+    """Runs the first steps of a worker, in a child that never returns."""
     code = 1
     try:
         if device != "cpu":

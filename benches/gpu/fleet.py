@@ -117,7 +117,7 @@ class Bench:
         self.add(step)
 
     def parts(self, name: str) -> dict[str, float]:
-        """What the evaluations of a run spent their time on, in seconds; `time` includes waiting for the device, `held` does not."""
+        """Returns the time of the evaluations of a run by step, in seconds; `time` includes waiting for the device, `held` does not."""
         costs = [event["cost"] for event in events(self.runs / name) if event["event"] == "verdict"]
         return {part: round(sum(cost[f"{part}_ns"] for cost in costs) / 1e9, 1) for part in PARTS}
 

@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python/tests")]
 
 import torch  # noqa: E402
-from server import ForkServer  # noqa: E402
-from test_timed_device import SCRATCH  # noqa: E402
 
 from passnet._passes.trace import trace_pattern  # noqa: E402
+from server import ForkServer  # noqa: E402
+from test_timed_device import SCRATCH  # noqa: E402
 
 WINDOWS, ADDENDS = 1024, 4099
 

@@ -11,7 +11,7 @@
 #   DEVICE-stats.json       counts of all trajectories
 #   DEVICE-state.tar.gz     what going on takes
 #   DEVICE.log, doctor.json
-# DEVICES ("cuda cpu"), TASKS (patterns of their names, all) and TRIALS (20) choose what is measured and how often: calls with
+# DEVICES ("cuda cpu"), TASKS (patterns of their names, all), STYLE (plain) and TRIALS (20) choose what is measured and how often: calls with
 # tasks and OUTs of their own can share a machine. PASSNET_PYTHON is the interpreter (python3).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -37,7 +37,7 @@ teach() {
     local places
     places=$(IFS=,; echo "${cores[*]:first:count}")
     # The first signal has it finish what is being measured, the second ends it at once; both lose nothing.
-    timeout --foreground --kill-after=60 "$seconds" taskset -c "$places" "$passnet" traj teach "$suite" --each-graph \
+    timeout --foreground --kill-after=60 "$seconds" taskset -c "$places" "$passnet" traj teach "$suite" --each-graph --style "${STYLE:-plain}" \
         --device "$device" --out "$run" --jobs $((jobs * count / ${#cores[@]} > 0 ? jobs * count / ${#cores[@]} : 1)) \
         --paths direct --trials "${TRIALS:-20}" --warmup 5 --timeout 30 "${patterns[@]/#/--filter=}" \
         >"$out/$device.log" 2>&1

@@ -111,7 +111,7 @@ def measure(name: str, device: str, sides: Sequence[str], until: float) -> dict[
         exact = _exact(name, device, inputs)
         ready: dict[str, Side] = {"eager": model}
         seconds: dict[str, float] = {"eager": 0.0}
-        # What PyTorch allocates for itself at the first call is no side's.
+        # PyTorch allocates memory for itself at the first call, which counts for no side.
         model(*inputs)
         peaks: dict[str, float] = {"eager": _peak(model, inputs, _reserved(device), device)}
         for side in sides:

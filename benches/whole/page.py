@@ -89,7 +89,7 @@ def _cell(row: Row | None, best: float) -> str:
 
 
 def is_wrong(row: Row) -> bool:
-    """Whether results are further from float64 than eager mode's by more than roundings explain; without float64, from eager mode's."""
+    """Returns whether results are further from float64 than eager mode's by more than roundings explain; without float64, from eager mode's."""
     if row.get("fault") or row.get("error", 0) is None or row.get("after", 0) is None:
         return True
     most = max(WRONG.get(dtype, 0.0) for dtype in row["dtypes"]) if row.get("dtypes") else 0.0

@@ -60,7 +60,7 @@ class Turn:
 
 
 def side_of(module: torch.nn.Module, side: str) -> Side:
-    """What a side makes of a module."""
+    """Returns the function that a side makes of a module."""
     if side in PASSNET:
         return passnet.compile(module, **PASSNET[side])
     if side == "cudagraphs":

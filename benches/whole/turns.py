@@ -162,13 +162,16 @@ class Turns:
     def _release(self, one: _Process) -> None:
         device = one.chain.device
         self.measuring[device] = None
-        # The next one measures at once; the others continue where none waits.
+        # The next one measures at once; if none waits, the others continue.
         if not self.asking[device]:
             for other in self.running:
                 if other.chain.device == device:
                     other.resume()
 
     def _ended(self, one: _Process, row: dict[str, Any]) -> None:
+        if one not in self.running:
+            # A pipe that broke while the end of its process was handled.
+            return
         self.running.remove(one)
         one.end()
         queue = self.asking[one.chain.device]

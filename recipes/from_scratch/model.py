@@ -74,7 +74,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, begins: Tensor, longest
 
 def padded_attention(query: Tensor, key: Tensor, value: Tensor, begins: Tensor) -> Tensor:
     """Computes `attention` on any device, in more time and memory."""
-    # One row per sequence; what is behind its end is later than every token of it, so causal attention never sees it.
+    # One row per sequence. The padding after its end comes later than all its tokens, so causal attention never sees
+    # it.
     begins = begins.unique_consecutive()
     longest = int(begins.diff().max())
     at = (begins[:-1, None] + torch.arange(longest, device=begins.device)).clamp(max=len(query) - 1)

@@ -25,7 +25,7 @@ def main() -> None:
         if row:
             rows[run.name] = row
     (out / "results.json").write_text(json.dumps({"schema_version": 1, "authors": rows}, indent=1))
-    # Answers to training tasks are no authors on the evaluated suite.
+    # Answers to training tasks are not authors on the evaluated suite.
     evaluated = {name: row for name, row in rows.items() if not name.startswith("practice")}
     (out / "results.md").write_text(table(evaluated))
 

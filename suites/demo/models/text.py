@@ -27,7 +27,7 @@ def bert(batch=2, size=64):
 
 
 def roberta(batch=2, size=64):
-    """Its position ids are computed from the padding by a cumulative sum.
+    """RoBERTa: its position ids are computed from the padding by a cumulative sum.
 
     Few distinct tokens: where inputs are made again from their range, padding (1) is then among them.
     """
