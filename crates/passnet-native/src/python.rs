@@ -17,8 +17,9 @@ use author::write_passes;
 use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
 use facts::ModuleFacts;
 use launch::{
-    CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, guard_kernels, judge_device_code,
-    judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged, set_kernel_hook,
+    CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, collect_launches, guard_kernels,
+    judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged,
+    set_kernel_hook,
 };
 use passnet_graph::matching::match_json;
 use poison::overwrite;
@@ -116,11 +117,11 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher, count_launch,
-        cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, judge_device_code, judge_kernel_text,
-        judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite,
-        prepare_namespaces, record_violation, recorded_violations, restore_child_pid_namespace, same_bytes,
-        set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls, unshare_child_pid_namespace, write_content,
-        write_passes,
+        CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher,
+        collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels,
+        judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches,
+        match_pattern, overwrite, prepare_namespaces, record_violation, recorded_violations,
+        restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls,
+        unshare_child_pid_namespace, write_content, write_passes,
     };
 }

@@ -361,10 +361,11 @@ def _is_capturing() -> bool:
 
 def bound_replacement(rule: Pass) -> Callable[..., Any]:
     """Returns the replacement as a function of the values of the pattern's parameters; an index out of range is an `IndexError`."""
-    return with_safe_indices(rule, _bound(rule))
+    return with_safe_indices(rule, unchecked_replacement(rule))
 
 
-def _bound(rule: Pass) -> Callable[..., Any]:
+def unchecked_replacement(rule: Pass) -> Callable[..., Any]:
+    """Returns the replacement as a function of the values of the pattern's parameters."""
     marks = {name: object() for name in rule.parameters}
     try:
         given = rule.bind_arguments(marks)

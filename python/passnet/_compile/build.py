@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from passnet._backend.ahead import compile_ahead
 from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
@@ -143,6 +144,7 @@ def _rewrite(
         else:
             used = [_usable(rule, captured, options, warns=False) for rule in written.passes]
             _apply(module, used, report)
+            compile_ahead(module, used)
             report.notes += written.faults
             report.texts = written.texts
     if not options.verify:
@@ -213,6 +215,7 @@ def _in_parts(
         used += authored
         report.texts |= written.texts
     if used:
+        compile_ahead(captured.module, used)
         _verify(captured.module, used, example, report, graphed=graphed)
     return used
 

@@ -17,10 +17,10 @@ try:
 except ImportError:  # A PyTorch that is built otherwise; nothing is prepared then.
     _guards = None
 
-_EMPTY = (torch.empty, torch.empty_like, torch.empty_strided)
+ALLOCATIONS = (torch.empty, torch.empty_like, torch.empty_strided)
 
 # Functions that read properties of a tensor that its signature contains.
-_QUESTIONS = frozenset(
+QUESTIONS = frozenset(
     [
         *(torch.Tensor.dim, torch.Tensor.element_size, torch.Tensor.get_device, torch.Tensor.is_contiguous),
         # A plan is for tensors with the same dispatch keys. Lazily conjugated and negated tensors have different keys.
@@ -44,11 +44,11 @@ class _Observer(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func in _EMPTY and "out" not in (kwargs or {}):
+        if func in ALLOCATIONS and "out" not in (kwargs or {}):
             self.allocated.append(result)
             self.is_hopeless |= _allocation(result) is None
         else:
-            self.is_hopeless |= func not in _QUESTIONS
+            self.is_hopeless |= func not in QUESTIONS
         return result
 
 

@@ -1,6 +1,7 @@
 //! Kernel launches with little work for the host, for `passnet.kernels`.
 
 mod argument;
+mod collecting;
 mod cpp;
 mod cuda;
 mod function;
@@ -11,6 +12,7 @@ mod signature;
 mod traced;
 mod triton;
 
+pub(super) use self::collecting::collect_launches;
 pub(super) use self::cpp::{CppLauncher, guard_kernels, set_kernel_hook};
 pub(super) use self::cuda::CudaLauncher;
 pub(super) use self::library::{

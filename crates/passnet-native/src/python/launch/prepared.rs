@@ -16,6 +16,7 @@ use pyo3::{
 
 use super::{
     argument::{address, current_stream},
+    collecting::is_collecting,
     cpp,
     recording::{Launch, Recording, Word, Work, is_recording, unobserved},
 };
@@ -65,6 +66,7 @@ impl PreparedFunction {
         if named.is_some()
             || self.is_plain.load(Ordering::Relaxed)
             || is_recording()
+            || is_collecting()
             || cpp::is_hooked()
             || kernel_code::side().is_some()
         {

@@ -15,6 +15,7 @@ use pyo3::{
 
 use super::{
     argument::{Kind, address, current_stream, grid_of, integer},
+    collecting::collected,
     recording::{Launch, Work, note, recorded_words, unobserved},
     signature::argument_error,
 };
@@ -180,6 +181,9 @@ impl TritonLauncher {
         arguments: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
+        if collected(py, &self.jit, arguments, named)? {
+            return Ok(());
+        }
         // What Triton itself launches is left for an observer to see, who gives up then.
         let Some(key) = unobserved(py, || self.key(py, arguments, named))? else {
             return self.plain(py, grid, arguments, named).map(drop);
