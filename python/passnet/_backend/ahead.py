@@ -1,14 +1,15 @@
-"""Triton kernels of a rewritten graph, compiled in several threads before the graph runs.
+"""Triton kernels of a rewritten graph, compiled in several processes before the graph runs.
 
-Triton compiles a kernel at its first launch, one after the other. Most of that time is spent in LLVM and `ptxas`, which do not hold
-Python's lock.
+Triton compiles a kernel at its first launch, one after the other. Much of that time is spent in Python, so threads do not help enough.
+Processes compile into Triton's cache on disk, where this process finds the kernels.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import torch
@@ -17,12 +18,15 @@ from torch.overrides import TorchFunctionMode
 
 from passnet import _native
 from passnet._backend.fallback import unchecked_replacement
+from passnet._backend.forked import run_forked
 from passnet._backend.regions import regions_of
 from passnet._passes.load import Pass
 from passnet.kernels._errors import is_fatal
 from passnet.kernels._prepared import ALLOCATIONS, QUESTIONS
 
-_MOST_THREADS = 16
+_MOST_PROCESSES = 16
+# After this time, what is missing is compiled in this process.
+_SECONDS = 120.0
 _VIEWS = frozenset(
     getattr(torch.Tensor, name) for name in ("view", "as_strided", "expand", "permute", "transpose", "unsqueeze")
 )
@@ -124,16 +128,16 @@ def _untouched(argument: Any) -> Any:
 
 
 def _compile(launches: Sequence[Launch]) -> bool:
-    """Compiles for launches in several threads. Returns whether this version of Triton can do that."""
+    """Compiles for launches in several processes. Returns whether this version of Triton can do that."""
     try:
-        from triton import AsyncCompileMode
+        from triton import AsyncCompileMode, knobs
     except ImportError:
         return False
-    if not launches:
-        return True
-    # All cores that this process may use: the others are not its own.
-    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)), len(launches))
-    with ThreadPoolExecutor(threads) as pool, AsyncCompileMode(pool, ignore_errors=True):
+    if knobs.compilation.always_compile:
+        # Nothing is read from the cache on disk, through which the processes return kernels.
+        return False
+    deferred = _Deferred()
+    with AsyncCompileMode(deferred, ignore_errors=True):
         for function, arguments, named in launches:
             try:
                 function.warmup(*arguments, grid=(1,), **named)
@@ -141,4 +145,29 @@ def _compile(launches: Sequence[Launch]) -> bool:
                 # The first call meets the same error, and reports it.
                 if is_fatal(error):
                     raise
+        deferred.run()
     return True
+
+
+class _Deferred(Executor):
+    """Keeps what Triton would compile, to compile it in copies of this process and read it from Triton's cache."""
+
+    def __init__(self) -> None:
+        self._tasks: list[tuple[Future, Callable[[], Any]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        future: Future = Future()
+        self._tasks.append((future, functools.partial(fn, *args, **kwargs)))
+        return future
+
+    def run(self) -> None:
+        """Compiles all, and completes their futures."""
+        # All cores that this process may use: the others are not its own.
+        processes = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)), len(self._tasks))
+        if processes > 1:
+            run_forked([task for _, task in self._tasks], processes, seconds=_SECONDS)
+        for future, task in self._tasks:
+            try:
+                future.set_result(task())
+            except Exception as error:
+                future.set_exception(error)

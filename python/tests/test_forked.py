@@ -1,0 +1,37 @@
+"""Functions in copies of the process: all run, failures and hangs do no harm."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from passnet._backend.forked import run_forked
+
+
+def test_each_function_runs_once(tmp_path: Path):
+    def write(number: int) -> None:
+        with (tmp_path / str(number)).open("a") as file:
+            file.write("x")
+
+    run_forked([lambda number=number: write(number) for number in range(50)], 3, seconds=60)
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(50))
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"x"}
+
+
+def test_failures_and_output_stay_in_the_copy(tmp_path: Path, capfd: pytest.CaptureFixture):
+    def fail() -> None:
+        print("not seen", flush=True)
+        raise ValueError
+
+    run_forked([fail, (tmp_path / "after").touch], 1, seconds=60)
+    assert (tmp_path / "after").exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_copies_that_hang_are_killed(tmp_path: Path):
+    begin = time.monotonic()
+    run_forked([lambda: time.sleep(600), (tmp_path / "other").touch], 2, seconds=1)
+    assert time.monotonic() - begin < 60
+    assert (tmp_path / "other").exists()
