@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 
 use crate::{
     command::{build_passnet, step},
-    environment::{BuildProfile, Environment, target_dir},
+    disk::DEMO_BUILDS,
+    environment::{BuildProfile, Environment, require_space, target_dir},
 };
 
 /// Authors in the order of the leaderboard's first print.
@@ -48,6 +49,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
         }
     }
     eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
+    require_space(root, DEMO_BUILDS)?;
     // The profile of the tests: a user who runs both builds once.
     let environment = Environment::prepare_with(root, &[], BuildProfile::Dev, || build_passnet(root))?;
     let device = match device {

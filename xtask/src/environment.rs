@@ -8,13 +8,13 @@ use std::{
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
-use crate::command::{cargo, step};
+use crate::{
+    command::{cargo, step},
+    disk,
+};
 
 /// Packages that every run needs. PyTorch brings Triton with it.
 const RUNTIME_PACKAGES: &[&str] = &["torch", "numpy", "setuptools"];
-
-/// Disk space that installing PyTorch needs, in bytes: 6 GB installed, and 3 GB of downloads until they are unpacked.
-const TORCH_BYTES: u64 = 9_000_000_000;
 
 /// Build profile of the extension module.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,17 @@ impl Environment {
     }
 }
 
+/// Refuses to begin if the packages and so many bytes of builds do not fit on the disk.
+///
+/// Where PyTorch is installed, or the user has chosen an interpreter, nothing is refused.
+pub(crate) fn require_space(root: &Path, builds: u64) -> Result<()> {
+    let venv = root.join("target/venv");
+    if std::env::var_os("PASSNET_PYTHON").is_some() || is_installed(&venv.join("bin/python"), "torch") {
+        return Ok(());
+    }
+    disk::require(&venv, &target_dir(root), builds)
+}
+
 fn existing_interpreter(python: PathBuf) -> Result<PathBuf> {
     let check = Command::new(&python).args(["-c", "import torch"]).output();
     match check {
@@ -104,31 +115,12 @@ fn own_interpreter(root: &Path, packages: &[&str]) -> Result<PathBuf> {
         let mut pip = Command::new(&python);
         // Python compiles a module when it is first imported: that is a small part of them.
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]).args(&missing);
-        if missing.contains(&"torch") {
-            let free = free_bytes(&venv)?;
-            if free < TORCH_BYTES {
-                bail!(
-                    "PyTorch needs {} GB of disk, {} has {:.1} GB: free some, or set PASSNET_PYTHON to an interpreter that has it",
-                    TORCH_BYTES / 1_000_000_000,
-                    venv.display(),
-                    free as f64 / 1e9
-                );
-            }
-            // Pip's own copy of the downloads would be the third on this disk.
-            if free < 2 * TORCH_BYTES {
-                pip.arg("--no-cache-dir");
-            }
+        if missing.contains(&"torch") && !disk::room_for_copies(&venv)? {
+            pip.arg("--no-cache-dir");
         }
         step(&format!("install {} (some gigabytes the first time)", missing.join(", ")), &mut pip)?;
     }
     Ok(python)
-}
-
-/// Bytes that an ordinary user may still write on the file system that holds `path`.
-fn free_bytes(path: &Path) -> Result<u64> {
-    let system =
-        rustix::fs::statvfs(path).with_context(|| format!("cannot ask for the free space of {}", path.display()))?;
-    Ok(system.f_bavail * system.f_frsize)
 }
 
 fn is_installed(python: &Path, package: &str) -> bool {

@@ -5,6 +5,7 @@ mod attacks;
 mod bench;
 mod command;
 mod demo;
+mod disk;
 mod environment;
 mod published;
 mod test;

@@ -7,7 +7,8 @@ use anyhow::Result;
 use crate::{
     attacks,
     command::{cargo, step, step_in_background},
-    environment::{BuildProfile, Environment},
+    disk::TEST_BUILDS,
+    environment::{BuildProfile, Environment, require_space},
     tidy,
 };
 
@@ -19,6 +20,7 @@ const TEST_PACKAGES: &[&str] = &["pytest", "pytest-xdist", "ruff", "torchvision"
 const MOST_PYTHON_PROCESSES: usize = 8;
 
 pub(crate) fn test(root: &Path) -> Result<()> {
+    require_space(root, TEST_BUILDS)?;
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
     tidy::tidy(root, &[])?;
     // The Rust code is built while PyTorch is downloaded and unpacked.

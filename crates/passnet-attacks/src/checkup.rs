@@ -1,6 +1,6 @@
 //! Checks of an installation, by trying: the interpreter, one evaluation, the sandbox.
 
-use std::process::Command;
+use std::{path::PathBuf, process::Command};
 
 use passnet_eval::{
     Candidate, Referee,
@@ -9,7 +9,7 @@ use passnet_eval::{
 use passnet_graphnet::sample::{Sample, SampleTexts};
 use passnet_record::{GraphId, Status, TextTable, Verdict, duration};
 use passnet_run::GraphSample;
-use passnet_services::Interpreter;
+use passnet_services::{Interpreter, cpp_compiler};
 use serde::Serialize;
 
 use crate::AttackError;
@@ -106,18 +106,20 @@ fn packages() -> CheckResult {
 
 /// C++ passes need a compiler; nothing else does.
 fn compiler() -> CheckResult {
-    let version = Command::new("c++").arg("--version").output().ok().filter(|output| output.status.success());
-    match version {
-        Some(output) => {
-            let detail = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
-            CheckResult { what: "C++ compiler", level: Severity::Good, detail }
+    let version = |compiler: PathBuf| match Command::new(&compiler).arg("--version").output() {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned())
         }
-        None => CheckResult {
-            what: "C++ compiler",
-            level: Severity::Limited,
-            detail: "`c++` not found; passes with C++ kernels and TorchInductor on a CPU need it".to_owned(),
-        },
-    }
+        _ => Err(format!("{} does not run", compiler.display())),
+    };
+    let (level, detail) = match cpp_compiler().and_then(version) {
+        Ok(detail) => (Severity::Good, detail),
+        Err(problem) => (
+            Severity::Limited,
+            format!("{problem}; passes with C++ kernels and TorchInductor on a CPU need a C++ compiler"),
+        ),
+    };
+    CheckResult { what: "C++ compiler", level, detail }
 }
 
 /// Evaluates eager against itself, which has to be correct with a ratio of 1, and has workers try to leave the sandbox.

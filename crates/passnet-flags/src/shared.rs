@@ -127,11 +127,19 @@ pub struct SelectionArgs {
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
     /// Only the first N tasks
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub tasks: Option<usize>,
     /// Only the first N graphs of each task
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub graphs_per_task: Option<usize>,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it has to be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("`{text}` is not a number")),
+    }
 }
 
 /// Description of a run for readers of a board.

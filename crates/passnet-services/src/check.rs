@@ -1,8 +1,8 @@
 //! Quick checks of an interpreter and of the device that PyTorch finds with it.
 
 use std::{
-    io,
-    path::Path,
+    env, io,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -41,6 +41,26 @@ pub fn compiler_problem(interpreter: &Interpreter, name: &str, file: Option<&Pat
         }
         Err(error) => Some(format!("cannot start {}: {error}", interpreter.python.display())),
     }
+}
+
+/// Returns the C++ compiler of kernels: the one that `CXX` names, else `g++` or `c++`. `passnet.kernels` chooses in the same way.
+///
+/// # Errors
+/// If there is none, with what to do.
+pub fn cpp_compiler() -> Result<PathBuf, String> {
+    let chosen = env::var("CXX").ok().filter(|name| !name.is_empty());
+    let names = chosen.as_deref().map_or(vec!["g++", "c++"], |name| vec![name]);
+    names
+        .iter()
+        .find_map(|name| on_path(name))
+        .ok_or_else(|| format!("there is no compiler `{}`; install one or set CXX", names[0]))
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Path::new(program).is_file().then(|| program.into());
+    }
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Names and versions of the interpreter and of the packages that evaluations need, without importing them.

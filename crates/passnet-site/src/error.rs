@@ -22,7 +22,7 @@ pub enum SiteError {
     #[error("{0}: no such dataset; `passnet dataset import` makes one")]
     NoDataset(PathBuf),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}; name another port with --port")]
     Listen {
         address: SocketAddr,
         /// The error of the system.

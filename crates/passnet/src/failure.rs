@@ -4,6 +4,8 @@ use std::{fmt, io, path::Path, process::ExitCode};
 
 use passnet_agent::corpus::ReadError;
 use passnet_dataset::OpenError;
+use passnet_eval::RunError;
+use passnet_fleet::FleetError;
 use passnet_run::{StoreError, SuiteError, archive::ArchiveError, bundle::BundleError};
 use passnet_site::SiteError;
 
@@ -116,15 +118,31 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
         Some(OpenError::Suite(error)) => Some(error),
         _ => cause.downcast_ref::<SuiteError>(),
     };
-    let run = match (cause.downcast_ref(), cause.downcast_ref()) {
-        (Some(ArchiveError::Run(error)), _) | (_, Some(BundleError::Run(error))) => Some(error),
-        _ => cause.downcast_ref::<StoreError>(),
-    };
     let is_wrong_path =
         matches!(suite, Some(SuiteError::NotFound { .. } | SuiteError::NoMatch { .. } | SuiteError::Empty { .. }));
-    // A run that is damaged, in use or of other settings is the wrong run to name.
-    let is_wrong_run = run.is_some_and(|error| !matches!(error, StoreError::Io(_)));
-    (is_wrong_path || is_wrong_run).then_some(USAGE)
+    match store_error(cause) {
+        Some(StoreError::Io(error)) => code_of_io(error.kind()),
+        // A run that is damaged, in use or of other settings is the wrong run to name.
+        Some(_) => Some(USAGE),
+        None => is_wrong_path.then_some(USAGE),
+    }
+}
+
+/// Returns the error of a run that a cause passes on: errors that are shown as their source are not in the chain of causes.
+fn store_error<'c>(cause: &'c (dyn std::error::Error + 'static)) -> Option<&'c StoreError> {
+    if let Some(ArchiveError::Run(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(BundleError::Run(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(RunError::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(FleetError::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    cause.downcast_ref()
 }
 
 /// Returns the exit code for a file that cannot be read or written: the wrong file was named, or the machine refuses.

@@ -83,7 +83,9 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
         name = guard.name if isinstance(guard.name, str) else guard.name()
         # Without a name it is about PyTorch's global state, which each call compares.
         if name:
-            reader.read(name, guard.create_fn_name(), getattr(guard.create_fn, "keywords", {}))
+            # PyTorch 2.6 has no name for it.
+            create = getattr(guard.create_fn, "func", guard.create_fn)
+            reader.read(name, create.__name__, getattr(guard.create_fn, "keywords", {}))
     for kind in ("forward", "forward_pre", "backward", "backward_pre"):
         reader.note_size(getattr(nn_module, f"_global_{kind}_hooks"))
     return reader.facts

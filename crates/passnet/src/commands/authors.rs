@@ -8,10 +8,11 @@ use std::{
 use anyhow::Result;
 use passnet_agent::LlmAuthor;
 use passnet_author::{Author, AuthorContext, AuthorError, Fuse, submission};
-use passnet_eval::{Referee, Submission};
+use passnet_eval::{Candidate, Referee, Submission};
 use passnet_flags::{BenchRunArgs, author_kinds};
 use passnet_record::AuthorSpec;
 use passnet_run::Suite;
+use passnet_services::cpp_compiler;
 
 use super::agent;
 use crate::failure::unfit;
@@ -29,11 +30,30 @@ pub(crate) fn write_submission(
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<Submission> {
+    let on_cpu = referee.settings().device.is_cpu();
+    if on_cpu && matches!(author.spec().kind(), "fuse" | "inductor") {
+        require_compiler(&format!("author `{}` writes C++ kernels", author.spec()))?;
+    }
     let context = AuthorContext { referee, directory, stop, progress: &|step| eprintln!("{step}") };
-    submission(author, suite, &context).map_err(|error| match error {
+    let submission = submission(author, suite, &context).map_err(|error| match error {
         error @ AuthorError::NoCache => unfit(error.to_string()),
-        error => error.into(),
-    })
+        error => anyhow::Error::from(error),
+    })?;
+    if on_cpu && submission.candidates.values().any(has_cpp_kernels) {
+        require_compiler("the passes have C++ kernels")?;
+    }
+    Ok(submission)
+}
+
+/// Refuses to evaluate without a C++ compiler: each graph would count as a failure of the passes.
+fn require_compiler(why: &str) -> Result<()> {
+    cpp_compiler().map(drop).map_err(|problem| unfit(format!("{why}, and {problem}")))
+}
+
+fn has_cpp_kernels(candidate: &Candidate) -> bool {
+    let Candidate::Passes(passes) = candidate else { return false };
+    let text = b"kernels.cpp(";
+    passes.files().iter().any(|(_, bytes)| bytes.windows(text.len()).any(|part| part == text))
 }
 
 /// Creates the author of `bench run` with its options, for a suite of so many tasks.

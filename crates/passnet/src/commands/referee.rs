@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use passnet_author::compiler_of;
-use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, settings};
+use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, ZygoteError, settings};
 use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings, SuiteManifest, Weights};
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, compiler_problem, device_problem};
@@ -61,12 +61,26 @@ pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<R
         )));
     }
     Referee::new(settings, options).map_err(|error| match error {
-        EvalError::Zygote(error) => unfit(format!(
-            "{error}\nThe interpreter is {}; set PASSNET_PYTHON to one with PyTorch and PassNet",
-            python.display()
-        )),
+        EvalError::Zygote(error) => unfit(without_packages(&error).unwrap_or_else(|| {
+            format!(
+                "{error}\nThe interpreter is {}; set PASSNET_PYTHON to one with PyTorch and PassNet",
+                python.display()
+            )
+        })),
         other => other.into(),
     })
+}
+
+/// Returns the error for an interpreter without a package that evaluations need, instead of the traceback of its import.
+fn without_packages(error: &ZygoteError) -> Option<String> {
+    let ZygoteError::Start { python, log, .. } = error else { return None };
+    let (found, missing) = Interpreter::find().packages().ok().filter(|(_, missing)| !missing.is_empty())?;
+    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    Some(format!(
+        "{} has {found}, but not {missing}; install it there, or set PASSNET_PYTHON to an interpreter with PyTorch and \
+         PassNet (its last output: {last})",
+        python.display()
+    ))
 }
 
 /// Checks that the pass directories of an author are there.

@@ -32,7 +32,9 @@ fn wrong_use_is_named_with_the_way_out() {
     );
     let filtered = ["bench", "run", "suites/demo", "--author", "eager", "--filter", "zzz"];
     check(&filtered, 2, &["no task matches the filter `zzz`"]);
-    check(&["bench", "run", "suites/demo", "--author", "eager", "--tasks", "0"], 2, &["no task matches"]);
+    for limit in ["--tasks", "--graphs-per-task"] {
+        check(&["bench", "run", "suites/demo", "--author", "eager", limit, "0"], 2, &[limit, "at least 1"]);
+    }
     check(&["report", "no/such/run"], 2, &["no/such/run"]);
     check(&["score", "no/such/run"], 2, &["no/such/run"]);
     check(&["compare", "no/such/run", "other"], 2, &["no/such/run"]);
@@ -98,6 +100,26 @@ fn an_interpreter_without_pytorch_is_reported_with_its_error() {
     }
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("no_such_torch") && stderr.contains("PASSNET_PYTHON"), "{stderr}");
+    assert!(!stderr.contains("Traceback") || !stderr.contains("but not"), "{stderr}");
+}
+
+/// A missing compiler is no failure of the passes: there is no verdict and no score.
+#[test]
+fn kernels_without_a_compiler_are_not_evaluated() {
+    let check = |author: &[&str]| {
+        let mut eval = command(&["eval", "suites/demo/gpt2-gelu-tanh"]);
+        let output = eval.args(author).env("CXX", "/no/such/compiler").output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        // Without PyTorch, its absence is found first.
+        if stderr.contains("PASSNET_PYTHON") {
+            return;
+        }
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(3), b"".as_slice()), "{stderr}");
+        assert!(stderr.contains("there is no compiler `/no/such/compiler`; install one or set CXX"), "{stderr}");
+    };
+    check(&["--author", "fuse"]);
+    check(&["--author", "inductor"]);
+    check(&["--passes", "suites/demo/passes/gpt2-gelu-tanh"]);
 }
 
 #[test]
