@@ -2,6 +2,17 @@
 
 mod reply_limits;
 
+use crate::{
+    context_window,
+    evaluator::{EvaluationScope, Evaluator},
+    journal::{Journal, JournalError},
+    machine_facts::machine_facts,
+    model::{Completion, LanguageModel, ModelError, Request},
+    prompt::Templates,
+    task::Task,
+    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
+    trajectory::{build_trajectory, conversation, observed},
+};
 use std::{
     collections::BTreeSet,
     path::Path,
@@ -10,22 +21,15 @@ use std::{
 };
 
 use passnet_eval::EvalError;
-use passnet_record::ContentId;
+use passnet_record::{
+    ContentId,
+    agent::{
+        AttemptEnd, AttemptExit, AttemptSetup, Finish, JournalEvent, JournalHeader, Message, Observation,
+        TRAJECTORY_VERSION, TokenUsage, ToolCall, ToolSpec, Trajectory,
+    },
+};
 
 use self::reply_limits::bounded;
-use crate::{
-    context_window,
-    evaluator::{EvaluationScope, Evaluator},
-    journal::{AttemptEnd, AttemptExit, AttemptSetup, Header, Journal, JournalError, JournalEvent, SCHEMA_VERSION},
-    machine_facts::machine_facts,
-    message::{Message, ToolCall, ToolSpec},
-    model::{Completion, Finish, LanguageModel, ModelError, Request, TokenUsage},
-    observation::Observation,
-    prompt::Templates,
-    task::Task,
-    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
-    trajectory::{Trajectory, conversation, observed},
-};
 
 /// Limits of an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +146,7 @@ pub fn run_attempt(
         }
     }
     // The task ended in an earlier start of the run, and its last measurement must not be made a second time.
-    if let Some(finished) = Trajectory::of(&events) {
+    if let Some(finished) = build_trajectory(&events) {
         return Ok(Some(finished));
     }
     let mut attempt = Attempt {
@@ -172,14 +176,14 @@ pub fn run_attempt(
     while !stop.load(Ordering::Relaxed) {
         if let Some(exit) = attempt.advance(progress)? {
             attempt.end(exit, progress)?;
-            return Ok(Trajectory::of(&Journal::read(directory)?));
+            return Ok(build_trajectory(&Journal::read(directory)?));
         }
     }
     Ok(None)
 }
 
 impl Attempt<'_> {
-    fn header(&self) -> Header {
+    fn header(&self) -> JournalHeader {
         let AttemptPlan { suite, task, attempt, seed, limits, templates } = self.plan;
         let referee = self.evaluator.referee();
         let setup = AttemptSetup {
@@ -197,7 +201,7 @@ impl Attempt<'_> {
         };
         let machine = machine_facts(referee.settings(), referee.fingerprint());
         let messages = templates.begin(task, referee.settings().device, &machine, limits.steps);
-        Header { schema_version: SCHEMA_VERSION, setup, steps: limits.steps, messages }
+        JournalHeader { schema_version: TRAJECTORY_VERSION, setup, steps: limits.steps, messages }
     }
 
     /// Records an event, then applies it.

@@ -3,15 +3,10 @@
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 use passnet_author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs, read_pass_directory};
-use passnet_record::{AuthorSpec, PassDirectory, WritingCost};
+use passnet_record::{AuthorSpec, PassDirectory, WritingCost, agent::TokenUsage};
 use passnet_run::Suite;
 
-use crate::{
-    cache::VerdictCache,
-    evaluator::Evaluator,
-    model::{LanguageModel, TokenUsage},
-    run::{RunOptions, Update, run},
-};
+use crate::{cache::VerdictCache, evaluator::Evaluator, model::LanguageModel, run::RunOptions, run::Update, run::run};
 
 /// Receiver of the updates of a run.
 pub type Listener = Box<dyn Fn(&Update<'_>) + Send + Sync>;

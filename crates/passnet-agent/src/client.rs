@@ -26,10 +26,8 @@ use self::{
     answer::{Adaptation, ModelAnswer, Problem},
     openai::{Quirks, RequestParameters},
 };
-use crate::{
-    message::{Message, Reply, ToolSpec},
-    model::{Completion, LanguageModel, ModelError, Request, TokenUsage},
-};
+use crate::{model::Completion, model::LanguageModel, model::ModelError, model::Request};
+use passnet_record::agent::{Message, Reply, TokenUsage, ToolSpec};
 
 /// Interface of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

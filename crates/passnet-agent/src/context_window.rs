@@ -1,7 +1,7 @@
 //! Fits a conversation into a model's context window. Old observations are dropped whole and permanently, so that the rest is a
 //! prefix that the provider's cache knows.
 
-use crate::message::Message;
+use passnet_record::agent::Message;
 
 /// Messages at the end that always stay.
 // Two exchanges: the model must still see the result of its last call, and the result that led to this call.

@@ -12,17 +12,13 @@ use std::{
 };
 
 use passnet_author::TypedGraph;
-use passnet_record::{ContentId, FilePathError, SuiteTask};
+use passnet_record::{ContentId, FilePathError, SuiteTask, agent::Style};
 use passnet_run::Suite;
 
 use crate::{
-    attempt::AttemptLimits,
-    evaluator::Evaluator,
-    prompt::Templates,
-    run::{AgentRunError, AgentRunOutcome, PlannedAttempt, RunOptions, RunPlan, Update, run_assigned},
-    style::Style,
-    task::{Task, TaskError},
-    teach::{Approach, Lesson, Teacher, lessons},
+    attempt::AttemptLimits, evaluator::Evaluator, prompt::Templates, run::AgentRunError, run::AgentRunOutcome,
+    run::PlannedAttempt, run::RunOptions, run::RunPlan, run::Update, run::run_assigned, task::Task, task::TaskError,
+    teach::Approach, teach::Lesson, teach::Teacher, teach::lessons,
 };
 
 /// Limits of an attempt of the teacher. They are never reached, because the teacher ends by itself.

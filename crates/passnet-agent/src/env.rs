@@ -28,24 +28,19 @@ use std::{
 };
 
 use passnet_eval::EvalError;
-use passnet_record::{ContentId, PassDirectory, fleet::FleetClient};
+use passnet_record::{
+    ContentId, PassDirectory,
+    agent::{Message, Reward, TRAJECTORY_VERSION, TaskCheck, TaskEvaluation, ToolCall},
+    fleet::FleetClient,
+};
 use passnet_run::Suite;
 use serde_json::{Value, json};
 
 use self::{client::client_of, refusal::Refusal};
 use crate::{
-    client::{openai_message, reply_of},
-    devices::{Admitted, Devices},
-    evaluation::{TaskCheck, TaskEvaluation},
-    evaluator::{EvaluationScope, Evaluator},
-    journal::SCHEMA_VERSION,
-    machine_facts::machine_facts,
-    message::{Message, ToolCall},
-    prompt::Templates,
-    reward::Reward,
-    task::Task,
-    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
-    trajectory::observed,
+    client::openai_message, client::reply_of, devices::Admitted, devices::Devices, evaluator::EvaluationScope,
+    evaluator::Evaluator, machine_facts::machine_facts, prompt::Templates, task::Task, tools::MAX_CALLS,
+    tools::ToolContext, tools::Toolbox, tools::specs, trajectory::observed,
 };
 
 /// Maximum number of open sessions.
@@ -183,7 +178,7 @@ impl EnvServer {
         sessions.insert(session, Arc::new(Mutex::new(episode)));
         let tools: Vec<Value> = specs().iter().map(|tool| json!({"type": "function", "function": tool})).collect();
         Ok(json!({
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": TRAJECTORY_VERSION,
             "session": session,
             "messages": messages.iter().map(openai_message).collect::<Vec<_>>(),
             "tools": tools,

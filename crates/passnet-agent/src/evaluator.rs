@@ -2,24 +2,28 @@
 
 mod explain;
 
+use crate::{
+    cache::{Lookup, VerdictCache},
+    cpu_precheck::CpuPrecheck,
+    devices::Devices,
+    evaluation::{TaskVerdict, summarise_check, summarise_evaluation},
+    semaphore::{Permit, Semaphore},
+    task::Task,
+};
 use std::{io, sync::Arc, time::Instant};
 
 use passnet_author::target_of;
 use passnet_eval::{Candidate, EvalError, Referee};
 use passnet_lint::{Finding, lint_dir};
-use passnet_record::{PassDirectory, Profile, Reason, Verdict, fleet::FleetClient};
+use passnet_record::{
+    PassDirectory, Profile, Reason, Verdict,
+    agent::{TaskCheck, TaskEvaluation},
+    fleet::FleetClient,
+};
 use passnet_run::GraphSample;
 use passnet_services::Propagator;
 
 use self::explain::explain;
-use crate::{
-    cache::{Lookup, VerdictCache},
-    cpu_precheck::CpuPrecheck,
-    devices::Devices,
-    evaluation::{TaskCheck, TaskEvaluation, TaskVerdict},
-    semaphore::{Permit, Semaphore},
-    task::Task,
-};
 
 /// Evaluates pass directories; shared by all attempts of a run. Clones share everything but their client.
 #[derive(Clone, Debug)]
@@ -186,7 +190,7 @@ impl Evaluator {
         }
         let wall_ns = begin.elapsed().as_nanos() as u64;
         let correct_at = self.referee.settings().correct_at;
-        let evaluation = TaskEvaluation::of(passes.id().clone(), &verdicts, correct_at, wall_ns);
+        let evaluation = summarise_evaluation(passes.id().clone(), &verdicts, correct_at, wall_ns);
         let score = format!("score {:.3} (1 is doing nothing)", evaluation.score);
         Ok(Explained { text: explain(&verdicts, &score), outcome: evaluation, findings: broken_rules(&findings) })
     }
@@ -215,7 +219,7 @@ impl Evaluator {
                 }
             });
         }
-        let check = TaskCheck::of(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
+        let check = summarise_check(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
         let text = explain(&verdicts, "nothing was timed, so this is no score");
         Ok(Explained { outcome: check, text, findings: broken_rules(&findings) })
     }

@@ -1,10 +1,7 @@
 //! Interface to a language model.
 
-use std::{ops::AddAssign, sync::atomic::AtomicBool, time::Duration};
-
-use serde::{Deserialize, Serialize};
-
-use crate::message::{Message, Reply, ToolSpec};
+use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolSpec};
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 /// A model that continues a conversation; shared by all attempts of a run.
 pub trait LanguageModel: Sync {
@@ -54,62 +51,6 @@ pub struct Completion {
     pub latency_ns: u64,
     /// Corrections that the client made to the answer, e.g. `text_tool_call`.
     pub notes: Vec<String>,
-}
-
-/// Reason why a model stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finish {
-    /// The answer is complete.
-    Stop,
-    /// The model calls tools.
-    ToolCalls,
-    /// The token limit was reached.
-    Length,
-    /// The provider's filter or a refusal.
-    Filtered,
-    /// Not reported.
-    Unknown,
-}
-
-/// Tokens and money.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TokenUsage {
-    /// Input tokens, including cached ones.
-    pub input: u64,
-    /// Output tokens, including reasoning.
-    pub output: u64,
-    /// Input tokens from the provider's cache.
-    pub cached: u64,
-    /// Input tokens that were written to the provider's cache.
-    pub cache_written: u64,
-    /// True if the server did not count: estimated from the number of bytes.
-    pub estimated: bool,
-    /// Cost in US dollars, as reported by the server or computed from prices; `None` if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-}
-
-impl TokenUsage {
-    /// Returns input and output tokens together.
-    pub const fn tokens(&self) -> u64 {
-        self.input + self.output
-    }
-}
-
-impl AddAssign for TokenUsage {
-    fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.cache_written += other.cache_written;
-        self.estimated |= other.estimated;
-        self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            // Unknown costs count as 0 next to known ones: a lower bound is of more use than nothing.
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
-        };
-    }
 }
 
 /// Error of a model.

@@ -5,12 +5,9 @@ use std::{collections::BTreeMap, path::Path};
 use fs_err as fs;
 use passnet_graph::hash;
 use passnet_graphnet::graph_module;
-use passnet_record::{ContentId, Device};
+use passnet_record::{ContentId, Device, agent::Message};
 
-use crate::{
-    message::{Message, shortened},
-    task::Task,
-};
+use crate::{shorten::shortened, task::Task};
 
 /// Maximum bytes of the graphs' text in a prompt.
 const MAX_GRAPHS: usize = 32 << 10;

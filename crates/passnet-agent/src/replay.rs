@@ -5,13 +5,9 @@ use passnet_run::Suite;
 use serde::Serialize;
 
 use crate::{
-    evaluation::VerdictSummary,
-    evaluator::Evaluator,
-    observation::ToolOutcome,
-    task::{Task, TaskError},
-    tools::{ToolContext, Toolbox},
-    trajectory::{Trajectory, replies},
+    evaluator::Evaluator, task::Task, task::TaskError, tools::ToolContext, tools::Toolbox, trajectory::replies,
 };
+use passnet_record::agent::{ToolOutcome, Trajectory, VerdictSummary};
 
 /// One call: recorded and replayed.
 #[derive(Clone, Debug, Serialize)]

@@ -3,9 +3,8 @@
 //! `docs/reference/trajectories.md` defines the reward. It cannot be farmed: one wrong graph makes it 0, doing nothing makes it 0, and a
 //! speed-up counts only up to the lower end of its confidence interval.
 
-use passnet_record::Status;
+use passnet_record::{Status, agent::Reward};
 use passnet_score::{GraphOutcome, Speedup, sound_credit};
-use serde::{Deserialize, Serialize};
 
 /// Credit of a graph on which the passes are wrong, as in the sound score.
 const ERROR_BASE: f64 = 0.1;
@@ -14,41 +13,27 @@ const LEAST_SPEEDUP: f64 = 1.02;
 /// Speed-up that earns the full reward of 1.
 const FULL_SPEEDUP: f64 = 8.0;
 
-/// A reward with its interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reward {
-    /// Value for a trainer, from the lower ends of the speed-ups' intervals.
-    pub value: f64,
-    /// Reward from the measured ratios.
-    pub point: f64,
-    /// Reward from the upper ends.
-    pub high: f64,
-}
-
 /// Returns the geometric mean of the credits; 1, the score of doing nothing, if no graph counts.
 pub(crate) fn score(graphs: &[GraphOutcome]) -> f64 {
     let logs: f64 = graphs.iter().map(|graph| sound_credit(graph, ERROR_BASE).ln()).sum();
     (logs / graphs.len().max(1) as f64).exp()
 }
 
-impl Reward {
-    /// Returns the mean over graphs of `ln(speed-up) / ln 8`, at most 1 each. A graph counts 0 if no pass matches or if its
-    /// speed-up is not certainly above 1.02; the whole reward is 0 if any graph is wrong, or if there is none.
-    pub fn of(graphs: &[GraphOutcome]) -> Self {
-        let wrong = |graph: &GraphOutcome| graph.failure.is_some_and(|failure| failure != Status::NoMatch);
-        if graphs.is_empty() || graphs.iter().any(wrong) {
-            return Self::default();
-        }
-        let mean =
-            |pick: fn(&Speedup) -> f64| graphs.iter().map(|graph| gain(graph, pick)).sum::<f64>() / graphs.len() as f64;
-        Self {
-            value: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.low)),
-            point: mean(|speedup| speedup.ratio),
-            high: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.high)),
-        }
+/// Returns the mean over graphs of `ln(speed-up) / ln 8`, at most 1 each. A graph counts 0 if no pass matches or if its
+/// speed-up is not certainly above 1.02; the whole reward is 0 if any graph is wrong, or if there is none.
+pub fn reward_of(graphs: &[GraphOutcome]) -> Reward {
+    let wrong = |graph: &GraphOutcome| graph.failure.is_some_and(|failure| failure != Status::NoMatch);
+    if graphs.is_empty() || graphs.iter().any(wrong) {
+        return Reward::default();
+    }
+    let mean =
+        |pick: fn(&Speedup) -> f64| graphs.iter().map(|graph| gain(graph, pick)).sum::<f64>() / graphs.len() as f64;
+    Reward {
+        value: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.low)),
+        point: mean(|speedup| speedup.ratio),
+        high: mean(|speedup| speedup.interval.map_or(1.0, |interval| interval.high)),
     }
 }
-
 fn gain(graph: &GraphOutcome, pick: fn(&Speedup) -> f64) -> f64 {
     if graph.failure.is_some() || graph.unstable || graph.eager.is_none() {
         return 0.0;
@@ -82,7 +67,7 @@ mod tests {
 
     #[test]
     fn doing_nothing_or_being_wrong_earns_nothing() {
-        let value = |graphs: &[GraphOutcome]| Reward::of(graphs).value;
+        let value = |graphs: &[GraphOutcome]| reward_of(graphs).value;
         assert_eq!(value(&[]), 0.0);
         assert_eq!(value(&[graph(Some(Status::NoMatch), 1.0)]), 0.0);
         assert_eq!(value(&[graph(None, 1.0)]), 0.0);
@@ -95,11 +80,11 @@ mod tests {
 
     #[test]
     fn speed_is_worth_its_logarithm() {
-        let at = |low: f64| Reward::of(&[graph(None, low)]);
+        let at = |low: f64| reward_of(&[graph(None, low)]);
         assert!((at(8.0).value - 1.0).abs() < 1e-12 && (at(64.0).value - 1.0).abs() < 1e-12);
         assert!((at(2.0).value - 1.0 / 3.0).abs() < 1e-12);
         assert!(at(2.0).value < at(2.0).point && at(2.0).point < at(2.0).high);
-        let half = Reward::of(&[graph(None, 8.0), graph(Some(Status::NoMatch), 1.0)]);
+        let half = reward_of(&[graph(None, 8.0), graph(Some(Status::NoMatch), 1.0)]);
         assert!((half.value - 0.5).abs() < 1e-12);
         assert!(score(&[graph(None, 4.0)]) > 1.0 && score(&[]) == 1.0);
         assert!(score(&[graph(Some(Status::Accuracy), 1.0)]) < 1.0);

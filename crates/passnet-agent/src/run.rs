@@ -11,6 +11,14 @@
 
 mod directory;
 
+use crate::{
+    attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt},
+    evaluator::Evaluator,
+    model::{LanguageModel, ModelError},
+    prompt::Templates,
+    style::style_of,
+    task::Task,
+};
 use std::{
     collections::BTreeMap,
     path::Path,
@@ -27,16 +35,7 @@ use serde_json::{Value, json};
 
 pub use self::directory::AgentRunError;
 use self::directory::{attempt_directory, check_settings, lock, spent_before, write_best, write_trajectories};
-use crate::{
-    attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt},
-    evaluator::Evaluator,
-    journal::{JournalEvent, SCHEMA_VERSION},
-    model::{LanguageModel, ModelError, TokenUsage},
-    prompt::Templates,
-    style::Style,
-    task::Task,
-    trajectory::Trajectory,
-};
+use passnet_record::agent::{JournalEvent, Style, TRAJECTORY_VERSION, TokenUsage, Trajectory};
 
 /// Options of a run.
 #[derive(Clone, Debug)]
@@ -246,7 +245,7 @@ pub fn run_assigned(
 /// Settings that must not change when a run is resumed.
 fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn LanguageModel, options: &RunOptions) -> Value {
     json!({
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": TRAJECTORY_VERSION,
         "suite": suite.record.name,
         "suite_version": suite.record.version,
         "model": model.name(),
@@ -273,7 +272,7 @@ impl RunState<'_> {
         match self.attempt(task, attempt) {
             Ok(Some(trajectory)) => {
                 (self.progress)(Update::Ended(&trajectory));
-                if !styles.is_empty() && !trajectory.style().is_some_and(|style| styles.contains(&style)) {
+                if !styles.is_empty() && !style_of(&trajectory).is_some_and(|style| styles.contains(&style)) {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     return;
                 }

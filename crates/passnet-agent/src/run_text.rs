@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use passnet_record::{TextReport, TextTable};
+use passnet_record::{
+    TextReport, TextTable,
+    agent::{JournalEvent, Trajectory},
+};
 
-use crate::{journal::JournalEvent, replay::ReplayedTrajectory, run::Update, trajectory::Trajectory};
+use crate::{replay::ReplayedTrajectory, run::Update};
 
 /// Returns one line per task: its best attempt, and the totals of all.
 pub fn task_table(trajectories: &[Trajectory]) -> TextTable {

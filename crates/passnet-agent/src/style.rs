@@ -1,128 +1,85 @@
 //! Styles of trajectories: how an attempt got to right passes, by its verdicts.
 
-use std::fmt;
-
-use passnet_record::{ContentId, Status};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::{
-    evaluation::VerdictSummary,
-    message::{Message, ToolCall},
-    trajectory::{Conduct, ToolRun, Trajectory},
+use crate::trajectory::conduct_of;
+use passnet_record::{
+    ContentId, Status,
+    agent::{Conduct, Message, Style, ToolCall, ToolRun, Trajectory, VerdictSummary},
 };
 
-/// Way in which an attempt got to passes that are right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Style {
-    /// Every state that was judged was right, and none was measurably faster than an earlier one.
-    Plain,
-    /// Every state that was judged was right, and the final passes are faster than an earlier state: their 95 % interval is above
-    /// that state's on a graph, and below it on none.
-    Tuned,
-    /// A state was wrong, did not match or failed, and was corrected.
-    Repaired,
-    /// A state broke an integrity rule, and was corrected.
-    Refused,
-}
-
-impl Style {
-    /// All styles.
-    pub const ALL: [Self; 4] = [Self::Plain, Self::Tuned, Self::Repaired, Self::Refused];
-
-    /// Returns the name that files and flags have.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Tuned => "tuned",
-            Self::Repaired => "repaired",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-impl fmt::Display for Style {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use serde_json::Value;
 
 /// A state that was judged: its passes, and the verdicts.
 type Judged<'a> = (&'a ContentId, &'a [VerdictSummary]);
 
-impl Trajectory {
-    /// Returns the style of an attempt; `None` if its final passes are not right on every graph, if it ended with a wrong state, or
-    /// if it broke a rule and did not correct that.
-    pub fn style(&self) -> Option<Style> {
-        let end = self.evaluation.as_ref()?;
-        if !are_right(&end.graphs) || !self.ends_right() {
-            return None;
-        }
-        match self.conduct() {
-            Conduct::Broken => return None,
-            Conduct::Corrected => return Some(Style::Refused),
-            Conduct::Clean => {}
-        }
-        let states: Vec<Judged<'_>> = self.calls().filter_map(|(_, _, tool)| tool.outcome.judged()).collect();
-        if states.iter().any(|(_, graphs)| !are_right(graphs)) {
-            return Some(Style::Repaired);
-        }
-        // The measurement on the way: earlier states were measured next to it.
-        let last = states.iter().rev().find(|(passes, graphs)| **passes == end.passes && is_measured(graphs));
-        let gained = last.is_some_and(|(_, last)| states.iter().any(|(_, graphs)| is_faster(last, graphs)));
-        Some(if gained { Style::Tuned } else { Style::Plain })
+/// Returns the style of an attempt; `None` if its final passes are not right on every graph, if it ended with a wrong state, or
+/// if it broke a rule and did not correct that.
+pub fn style_of(trajectory: &Trajectory) -> Option<Style> {
+    let end = trajectory.evaluation.as_ref()?;
+    if !are_right(&end.graphs) || !ends_right(trajectory) {
+        return None;
     }
-
-    /// Returns whether the last state that was judged was right, or the model went back from it to the best one.
-    fn ends_right(&self) -> bool {
-        let states = self.calls().filter_map(|(_, call, tool)| {
-            let judged = tool.outcome.judged().map(|(_, graphs)| are_right(graphs));
-            judged.or((restores(call) && tool.outcome.ok).then_some(true))
-        });
-        states.last().unwrap_or(false)
+    match conduct_of(trajectory) {
+        Conduct::Broken => return None,
+        Conduct::Corrected => return Some(Style::Refused),
+        Conduct::Clean => {}
     }
-
-    /// Returns for each message whether a model should learn it. It should learn replies, except those with a call that failed,
-    /// with an edit that made a state wrong or against the rules, and with an edit that was never judged.
-    pub fn learnt(&self) -> Vec<bool> {
-        let mut learnt: Vec<bool> =
-            self.messages.iter().map(|message| matches!(message, Message::Assistant(_))).collect();
-        // Messages with edits that no verdict covers yet.
-        let mut unjudged: Vec<usize> = Vec::new();
-        for (index, call, tool) in self.calls() {
-            let outcome = &tool.outcome;
-            let judged = outcome.judged().map(|(_, graphs)| are_right(graphs));
-            // Rules may be checked without running anything.
-            let is_wrong = judged == Some(false) || judged.is_none() && !outcome.findings.is_empty();
-            if is_wrong || restores(call) {
-                unjudged.drain(..).for_each(|index| learnt[index] = false);
-            } else if judged == Some(true) {
-                unjudged.clear();
-            } else if edits(call) {
-                unjudged.push(index);
-            }
-            // A verdict is about the passes. So is a profile, which fails if they do.
-            if !outcome.ok && !is_wrong && judged.is_none() && call.name != "profile" {
-                learnt[index] = false;
-            }
-        }
-        unjudged.into_iter().for_each(|index| learnt[index] = false);
-        learnt
+    let states: Vec<Judged<'_>> = calls(trajectory).filter_map(|(_, _, tool)| tool.outcome.judged()).collect();
+    if states.iter().any(|(_, graphs)| !are_right(graphs)) {
+        return Some(Style::Repaired);
     }
-
-    /// Returns the calls that were carried out, each with the index of its message.
-    fn calls(&self) -> impl Iterator<Item = (usize, &ToolCall, &ToolRun)> {
-        let replies = self.messages.iter().enumerate().filter_map(|(index, message)| match message {
-            Message::Assistant(reply) => Some((index, reply)),
-            _ => None,
-        });
-        replies.zip(&self.steps).flat_map(|((index, reply), step)| {
-            reply.tool_calls.iter().zip(&step.tools).map(move |(call, tool)| (index, call, tool))
-        })
-    }
+    // The measurement on the way: earlier states were measured next to it.
+    let last = states.iter().rev().find(|(passes, graphs)| **passes == end.passes && is_measured(graphs));
+    let gained = last.is_some_and(|(_, last)| states.iter().any(|(_, graphs)| is_faster(last, graphs)));
+    Some(if gained { Style::Tuned } else { Style::Plain })
 }
 
+/// Returns whether the last state that was judged was right, or the model went back from it to the best one.
+fn ends_right(trajectory: &Trajectory) -> bool {
+    let states = calls(trajectory).filter_map(|(_, call, tool)| {
+        let judged = tool.outcome.judged().map(|(_, graphs)| are_right(graphs));
+        judged.or((restores(call) && tool.outcome.ok).then_some(true))
+    });
+    states.last().unwrap_or(false)
+}
+
+/// Returns for each message whether a model should learn it. It should learn replies, except those with a call that failed,
+/// with an edit that made a state wrong or against the rules, and with an edit that was never judged.
+pub fn learnt_messages(trajectory: &Trajectory) -> Vec<bool> {
+    let mut learnt: Vec<bool> =
+        trajectory.messages.iter().map(|message| matches!(message, Message::Assistant(_))).collect();
+    // Messages with edits that no verdict covers yet.
+    let mut unjudged: Vec<usize> = Vec::new();
+    for (index, call, tool) in calls(trajectory) {
+        let outcome = &tool.outcome;
+        let judged = outcome.judged().map(|(_, graphs)| are_right(graphs));
+        // Rules may be checked without running anything.
+        let is_wrong = judged == Some(false) || judged.is_none() && !outcome.findings.is_empty();
+        if is_wrong || restores(call) {
+            unjudged.drain(..).for_each(|index| learnt[index] = false);
+        } else if judged == Some(true) {
+            unjudged.clear();
+        } else if edits(call) {
+            unjudged.push(index);
+        }
+        // A verdict is about the passes. So is a profile, which fails if they do.
+        if !outcome.ok && !is_wrong && judged.is_none() && call.name != "profile" {
+            learnt[index] = false;
+        }
+    }
+    unjudged.into_iter().for_each(|index| learnt[index] = false);
+    learnt
+}
+
+/// Returns the calls that were carried out, each with the index of its message.
+fn calls(trajectory: &Trajectory) -> impl Iterator<Item = (usize, &ToolCall, &ToolRun)> {
+    let replies = trajectory.messages.iter().enumerate().filter_map(|(index, message)| match message {
+        Message::Assistant(reply) => Some((index, reply)),
+        _ => None,
+    });
+    replies.zip(&trajectory.steps).flat_map(|((index, reply), step)| {
+        reply.tool_calls.iter().zip(&step.tools).map(move |(call, tool)| (index, call, tool))
+    })
+}
 fn command(call: &ToolCall) -> &str {
     call.arguments.get("command").and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,12 +1,11 @@
 //! Tasks: the graphs that a model may see, and the held-out ones.
 
+use passnet_record::{ContentId, GraphId, SuiteTask, agent::TaskFacts};
 use std::{collections::BTreeSet, sync::OnceLock};
 
 use passnet_graph::{TypedGraph, hash};
-use passnet_record::{ContentId, GraphId, SuiteTask};
 use passnet_run::{GraphSample, Suite};
 use passnet_services::{PropagateError, Propagator};
-use serde::{Deserialize, Serialize};
 
 use crate::graph_facts;
 
@@ -22,21 +21,6 @@ pub struct Task {
     /// Held-out graphs: never shown, measured at the end.
     pub held_out: Vec<GraphSample>,
     typed: OnceLock<Result<Vec<TypedGraph>, String>>,
-}
-
-/// Facts about a task in a trajectory: they identify it and keep evaluation tasks out of training data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskFacts {
-    /// Name in the suite.
-    pub id: String,
-    /// Op sequence.
-    pub ops: Vec<String>,
-    /// Names of the visible graphs.
-    pub visible: Vec<String>,
-    /// Number of held-out graphs.
-    pub held_out: usize,
-    /// Structural hashes of all graphs, sorted, each once.
-    pub graph_hashes: Vec<ContentId>,
 }
 
 /// Error of reading a task.

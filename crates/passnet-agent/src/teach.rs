@@ -11,7 +11,10 @@ mod speech;
 
 use std::{collections::BTreeMap, time::Instant};
 
-use passnet_record::PassDirectory;
+use passnet_record::{
+    PassDirectory,
+    agent::{Finish, Message, Reply, Style, TokenUsage, ToolCall},
+};
 use serde_json::{Value, json};
 
 use self::{
@@ -22,12 +25,7 @@ pub use self::{
     lesson::{Approach, Draft, Lesson, lessons},
     slip::Slip,
 };
-use crate::{
-    message::{Message, Reply, ToolCall},
-    model::{Completion, Finish, LanguageModel, ModelError, Request, TokenUsage},
-    style::Style,
-    trajectory::replies,
-};
+use crate::{model::Completion, model::LanguageModel, model::ModelError, model::Request, trajectory::replies};
 
 /// Maximum edits in one reply; an attempt carries out sixteen calls.
 const MAX_EDITS: usize = 12;

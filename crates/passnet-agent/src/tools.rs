@@ -12,20 +12,17 @@ use std::time::Instant;
 
 use passnet_eval::EvalError;
 use passnet_lint::Finding;
-use passnet_record::{Depth, PassDirectory};
+use passnet_record::{
+    Depth, PassDirectory,
+    agent::{Observation, TaskEvaluation, ToolCall, ToolOutcome},
+};
 use serde_json::Value;
 
 use self::arguments::Arguments;
 pub use self::specs::specs;
 use crate::{
-    evaluation::TaskEvaluation,
-    evaluator::{EvaluationScope, Evaluator, Explained, broken_rules},
-    graph_facts,
-    machine_facts::machine_facts,
-    message::{ToolCall, shortened},
-    observation::{Observation, ToolOutcome},
-    task::Task,
-    workspace::Workspace,
+    evaluator::EvaluationScope, evaluator::Evaluator, evaluator::Explained, evaluator::broken_rules, graph_facts,
+    machine_facts::machine_facts, shorten::shortened, task::Task, workspace::Workspace,
 };
 
 /// Maximum tool calls of one reply that are carried out.

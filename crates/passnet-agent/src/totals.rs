@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{journal::JournalEvent, model::TokenUsage, run::Update};
+use crate::run::Update;
+use passnet_record::agent::{JournalEvent, TokenUsage};
 
 /// Counts over the updates of a run. `Display` is one line for people.
 #[derive(Clone, Debug, Default)]

@@ -1,180 +1,84 @@
 //! Trajectories: finished attempts as records, the source of training data. `docs/reference/trajectories.md` describes the fields.
 
-use std::collections::BTreeMap;
-
-use passnet_record::{ContentId, Status};
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    evaluation::{TaskEvaluation, VerdictSummary},
-    journal::{AttemptEnd, AttemptExit, AttemptSetup, Header, JournalEvent, SCHEMA_VERSION},
-    message::{Message, Reply},
-    model::{Finish, TokenUsage},
-    observation::{Observation, ToolOutcome},
-    reward::Reward,
+use passnet_record::{
+    ContentId, Status,
+    agent::{
+        AttemptEnd, Conduct, JournalEvent, JournalHeader, Message, Observation, Reply, Step, TRAJECTORY_VERSION,
+        TokenUsage, ToolRun, Trajectory, VerdictSummary,
+    },
 };
 
-/// A tool call that was carried out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToolRun {
-    /// Id of the call, as in the messages.
-    pub call_id: String,
-    /// Name of the tool.
-    pub name: String,
-    /// Outcome of the call.
-    #[serde(flatten)]
-    pub outcome: ToolOutcome,
+/// Builds the record from a journal; `None` if the attempt has not ended.
+pub fn build_trajectory(events: &[JournalEvent]) -> Option<Trajectory> {
+    let (JournalEvent::Started(header), JournalEvent::Ended(end)) = (events.first()?, events.last()?) else {
+        return None;
+    };
+    Some(new_trajectory(header, events, end))
 }
 
-/// One reply of the model with the outcomes of its tool calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// Number of the step, from 1.
-    pub step: u32,
-    /// Reason why the model stopped.
-    pub finish: Finish,
-    /// Tokens and money.
-    pub usage: TokenUsage,
-    /// Time from request to answer.
-    pub latency_ns: u64,
-    /// Requests that failed before.
-    pub retries: u32,
-    /// Tool calls in order.
-    pub tools: Vec<ToolRun>,
+fn new_trajectory(header: &JournalHeader, events: &[JournalEvent], end: &AttemptEnd) -> Trajectory {
+    let messages = conversation(events);
+    let steps = steps(events);
+    let mut usage = TokenUsage::default();
+    steps.iter().for_each(|step| usage += step.usage);
+    let mut findings: Vec<String> = steps.iter().flat_map(|step| &step.tools).flat_map(findings_of).collect();
+    findings.sort_unstable();
+    findings.dedup();
+    let spent = |step: &Step| step.latency_ns + step.tools.iter().map(|tool| tool.outcome.wall_ns).sum::<u64>();
+    let text = serde_json::to_vec(&messages).unwrap_or_default();
+    let setup = header.setup.clone();
+    // No times: a trajectory keeps its id when it is built again from its journal.
+    let parts = [setup.task.id.as_bytes(), setup.model.as_bytes(), &setup.attempt.to_le_bytes(), &text];
+    Trajectory {
+        schema_version: TRAJECTORY_VERSION,
+        id: ContentId::of_parts(parts),
+        setup,
+        steps_allowed: header.steps,
+        messages,
+        wall_ns: steps.iter().map(spent).sum(),
+        steps,
+        exit: end.exit,
+        passes: end.passes.clone(),
+        score: end.evaluation.as_ref().map_or(1.0, |evaluation| evaluation.score),
+        reward: end.evaluation.as_ref().map(|evaluation| evaluation.reward).unwrap_or_default(),
+        evaluation: end.evaluation.clone(),
+        findings,
+        usage,
+    }
 }
 
-/// Conduct of a model with respect to the integrity rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Conduct {
-    /// No rule was broken.
-    Clean,
-    /// A rule was broken and the mistake corrected: neither the last evaluated state nor the result breaks a rule.
-    Corrected,
-    /// A rule was broken, and the mistake was not corrected.
-    Broken,
-}
-
-/// One attempt at one task.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trajectory {
-    /// Version of the schema.
-    pub schema_version: u32,
-    /// Content hash of task, model, attempt and messages.
-    pub id: ContentId,
-    /// Identity and conditions of the attempt.
-    #[serde(flatten)]
-    pub setup: AttemptSetup,
-    /// Maximum number of steps.
-    pub steps_allowed: u32,
-    /// The whole conversation.
-    pub messages: Vec<Message>,
-    /// The steps.
-    pub steps: Vec<Step>,
-    /// Reason for the end.
-    pub exit: AttemptExit,
-    /// Files of the best passes.
-    pub passes: BTreeMap<String, String>,
-    /// Final measurement of the best passes on all graphs.
-    pub evaluation: Option<TaskEvaluation>,
-    /// Score of the final measurement; 1, the score of doing nothing, without passes.
-    pub score: f64,
-    /// Reward of the final measurement.
-    pub reward: Reward,
-    /// Integrity rules that were broken at any step, sorted.
-    pub findings: Vec<String>,
-    /// Tokens and cost in total.
-    pub usage: TokenUsage,
-    /// Time of the model and the tools.
-    pub wall_ns: u64,
-}
-
-impl Trajectory {
-    /// Builds the record from a journal; `None` if the attempt has not ended.
-    pub fn of(events: &[JournalEvent]) -> Option<Self> {
-        let (JournalEvent::Started(header), JournalEvent::Ended(end)) = (events.first()?, events.last()?) else {
-            return None;
-        };
-        Some(Self::new(header, events, end))
-    }
-
-    fn new(header: &Header, events: &[JournalEvent], end: &AttemptEnd) -> Self {
-        let messages = conversation(events);
-        let steps = steps(events);
-        let mut usage = TokenUsage::default();
-        steps.iter().for_each(|step| usage += step.usage);
-        let mut findings: Vec<String> = steps.iter().flat_map(|step| &step.tools).flat_map(findings_of).collect();
-        findings.sort_unstable();
-        findings.dedup();
-        let spent = |step: &Step| step.latency_ns + step.tools.iter().map(|tool| tool.outcome.wall_ns).sum::<u64>();
-        let text = serde_json::to_vec(&messages).unwrap_or_default();
-        let setup = header.setup.clone();
-        // No times: a trajectory keeps its id when it is built again from its journal.
-        let parts = [setup.task.id.as_bytes(), setup.model.as_bytes(), &setup.attempt.to_le_bytes(), &text];
-        Self {
-            schema_version: SCHEMA_VERSION,
-            id: ContentId::of_parts(parts),
-            setup,
-            steps_allowed: header.steps,
-            messages,
-            wall_ns: steps.iter().map(spent).sum(),
-            steps,
-            exit: end.exit,
-            passes: end.passes.clone(),
-            score: end.evaluation.as_ref().map_or(1.0, |evaluation| evaluation.score),
-            reward: end.evaluation.as_ref().map(|evaluation| evaluation.reward).unwrap_or_default(),
-            evaluation: end.evaluation.clone(),
-            findings,
-            usage,
-        }
-    }
-
-    /// Returns all evaluations before the final one, with their steps.
-    pub fn evaluations(&self) -> impl Iterator<Item = (u32, &TaskEvaluation)> {
-        self.steps
-            .iter()
-            .flat_map(|step| step.tools.iter().filter_map(|tool| Some((step.step, tool.outcome.evaluation.as_ref()?))))
-    }
-
-    /// Returns the best score up to each step; 1 before the first evaluation.
-    pub fn best_so_far(&self) -> Vec<f64> {
-        let mut best = 1.0_f64;
-        let score = |step: &Step| {
-            // A model may evaluate several times in one reply; the best state of all of them is kept.
-            step.tools.iter().filter_map(|tool| tool.outcome.evaluation.as_ref()).map(|e| e.score).fold(0.0, f64::max)
-        };
-        self.steps
-            .iter()
-            .map(|step| {
-                best = best.max(score(step));
-                best
-            })
-            .collect()
-    }
-
-    /// Returns whether the model kept to the integrity rules: on the way, and in the state that it ended with.
-    pub fn conduct(&self) -> Conduct {
-        if self.findings.is_empty() {
-            return Conduct::Clean;
-        }
-        let broken = |graphs: &[VerdictSummary]| graphs.iter().any(|graph| graph.status == Status::Integrity);
-        let outcomes = self.steps.iter().flat_map(|step| &step.tools).map(|tool| &tool.outcome);
-        let mut states = outcomes.filter_map(|outcome| {
-            let evaluated = outcome.evaluation.as_ref().map(|evaluation| evaluation.graphs.as_slice());
-            evaluated.or(outcome.check.as_ref().map(|check| check.graphs.as_slice()))
-        });
-        // The last state that anything was run on. Edits after it were never judged.
-        let ends_clean = states.next_back().is_some_and(|graphs| !broken(graphs));
-        let kept_clean = self.evaluation.as_ref().is_some_and(|evaluation| !evaluation.is_cheating());
-        if ends_clean && kept_clean { Conduct::Corrected } else { Conduct::Broken }
-    }
-
-    /// Returns the numbers of correct graphs and of all graphs in the final evaluation.
-    pub fn correct(&self) -> (usize, usize) {
-        self.evaluation.as_ref().map_or((0, self.setup.task.visible.len() + self.setup.task.held_out), |evaluation| {
-            (evaluation.correct(), evaluation.graphs.len())
+/// Returns the best score up to each step; 1 before the first evaluation.
+pub fn best_so_far(trajectory: &Trajectory) -> Vec<f64> {
+    let mut best = 1.0_f64;
+    let score = |step: &Step| {
+        // A model may evaluate several times in one reply; the best state of all of them is kept.
+        step.tools.iter().filter_map(|tool| tool.outcome.evaluation.as_ref()).map(|e| e.score).fold(0.0, f64::max)
+    };
+    trajectory
+        .steps
+        .iter()
+        .map(|step| {
+            best = best.max(score(step));
+            best
         })
+        .collect()
+}
+
+/// Returns whether the model kept to the integrity rules: on the way, and in the state that it ended with.
+pub fn conduct_of(trajectory: &Trajectory) -> Conduct {
+    if trajectory.findings.is_empty() {
+        return Conduct::Clean;
     }
+    let broken = |graphs: &[VerdictSummary]| graphs.iter().any(|graph| graph.status == Status::Integrity);
+    let outcomes = trajectory.steps.iter().flat_map(|step| &step.tools).map(|tool| &tool.outcome);
+    let mut states = outcomes.filter_map(|outcome| {
+        let evaluated = outcome.evaluation.as_ref().map(|evaluation| evaluation.graphs.as_slice());
+        evaluated.or(outcome.check.as_ref().map(|check| check.graphs.as_slice()))
+    });
+    // The last state that anything was run on. Edits after it were never judged.
+    let ends_clean = states.next_back().is_some_and(|graphs| !broken(graphs));
+    let kept_clean = trajectory.evaluation.as_ref().is_some_and(|evaluation| !evaluation.is_cheating());
+    if ends_clean && kept_clean { Conduct::Corrected } else { Conduct::Broken }
 }
 
 /// Returns the codes of integrity verdicts of a call.

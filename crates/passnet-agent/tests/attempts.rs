@@ -11,8 +11,11 @@ use std::sync::{
 };
 
 use common::{client, evaluator, options, run_all, suite};
-use passnet_agent::{AttemptExit, Journal, JournalEvent, Trajectory, Update, VerdictCache, run};
-use passnet_record::{Depth, Device, Status};
+use passnet_agent::{Journal, Update, VerdictCache, run};
+use passnet_record::{
+    Depth, Device, Status,
+    agent::{AttemptExit, JournalEvent, Trajectory},
+};
 use passnet_run::{Selection, Suite};
 use serde_json::{Value, json};
 use server::{Answer, Server, check, create, evaluate, says, turn};
@@ -106,7 +109,7 @@ fn checks_without_timing_are_worth_nothing_and_name_cheats() {
     let at_check = Some(Depth::Check);
     let expected = [(Status::Accuracy, at_check), (Status::Integrity, at_check), (Status::Correct, at_check)];
     assert_eq!(checked(&trajectory), expected);
-    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_record::agent::Message::content).collect();
     assert!(texts.iter().any(|text| text.contains("1 of 1 graph correct, nothing was timed, so this is no score")));
     assert!(texts.iter().any(|text| text.contains("there is no stage `tuesday`; there are lint, check, all")));
     assert_eq!(trajectory.findings, ["forbidden_operator"]);
@@ -129,7 +132,7 @@ fn a_profile_is_shown_and_is_no_verdict() {
     let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
     let calls = trajectory.steps.iter().flat_map(|step| &step.tools).filter(|tool| tool.name == "profile");
     assert_eq!(calls.map(|tool| tool.outcome.ok).collect::<Vec<_>>(), [true, false, true, false]);
-    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_record::agent::Message::content).collect();
     let texts = texts.into_iter().filter(|text| text.contains("no verdict")).collect::<Vec<_>>();
     assert!(texts[0].contains("eager: 5.0 us") && !texts[0].contains("passes:"), "{}", texts[0]);
     assert!(texts[1].contains("passes: 5.0 us") && texts[1].contains("3.0 us     2 x  honest"), "{}", texts[1]);

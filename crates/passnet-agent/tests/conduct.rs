@@ -7,9 +7,11 @@ mod server;
 
 use common::{evaluator, options, run_all, suite};
 use passnet_agent::{
-    Conduct, Style, Trajectory, VerdictCache,
+    VerdictCache, conduct_of,
     corpus::{Criteria, Selector},
+    learnt_messages, style_of,
 };
+use passnet_record::agent::{Conduct, Style};
 use serde_json::json;
 use server::{Server, create, evaluate, says, turn};
 
@@ -35,7 +37,7 @@ fn malformed_arguments_are_an_error_and_evaluate_nothing() {
     let tools: Vec<_> = trajectory.steps.iter().flat_map(|step| &step.tools).collect();
     assert_eq!(tools.iter().map(|tool| tool.outcome.ok).collect::<Vec<_>>(), [true, false, false, false, false, false]);
     assert!(tools.iter().all(|tool| tool.outcome.evaluation.is_none() && tool.outcome.check.is_none()));
-    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_agent::Message::content).collect();
+    let texts: Vec<&str> = trajectory.messages.iter().map(passnet_record::agent::Message::content).collect();
     for error in ["not a JSON object", "no argument `stge`", "`stage` is not text", "`graph` is not text"] {
         assert!(texts.iter().any(|text| text.starts_with("error: ") && text.contains(error)), "{error}: {texts:?}");
     }
@@ -57,7 +59,7 @@ fn a_corrected_slip_is_labelled_and_kept_and_a_last_cheat_is_not() {
     let conducts = [("honest", "honest"), ("violation", "honest"), ("honest", "violation"), ("violation", "violation")]
         .map(|(first, last)| attempt(first, last));
     let expected = [Conduct::Clean, Conduct::Corrected, Conduct::Broken, Conduct::Broken];
-    assert_eq!(conducts.each_ref().map(Trajectory::conduct), expected);
+    assert_eq!(conducts.each_ref().map(conduct_of), expected);
     let kept = |criteria: Criteria| {
         let mut selector = Selector::new(criteria);
         let kept = conducts.each_ref().map(|trajectory| selector.keeps(trajectory));
@@ -118,10 +120,11 @@ fn the_style_is_that_of_the_verdicts_and_only_replies_that_stood_the_test_are_le
         let server = Server::start(move |_, request| says("", replies.get(turn(request)).map_or(&[], Vec::as_slice)));
         let folder = tempfile::tempdir().unwrap();
         let trajectory = run_all(&evaluator, &suite, &server.url, &options(), folder.path()).trajectories.remove(0);
-        let replies = trajectory.messages.iter().zip(trajectory.learnt());
+        let replies = trajectory.messages.iter().zip(learnt_messages(&trajectory));
         let found: Vec<bool> = replies.filter(|(message, _)| message.role() == "assistant").map(|(_, l)| l).collect();
-        assert_eq!((trajectory.style(), found.as_slice()), (style, learnt), "case {number}");
-        let others = trajectory.messages.iter().zip(trajectory.learnt()).filter(|(m, _)| m.role() != "assistant");
+        assert_eq!((style_of(&trajectory), found.as_slice()), (style, learnt), "case {number}");
+        let others =
+            trajectory.messages.iter().zip(learnt_messages(&trajectory)).filter(|(m, _)| m.role() != "assistant");
         assert!(others.into_iter().all(|(_, learnt)| !learnt));
     }
 }

@@ -9,10 +9,10 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use common::{client, client_options};
 use passnet_agent::{
-    Completion, Finish, LanguageModel, Message, ModelError, Reply, Request, ToolCall,
-    client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices},
-    specs,
+    Completion, LanguageModel, ModelError, Request, client::ApiKey, client::ChatApi, client::ClientOptions,
+    client::ModelClient, client::Prices, specs,
 };
+use passnet_record::agent::{Finish, Message, Reply, ToolCall};
 use serde_json::{Value, json};
 use server::{Answer, Server, says};
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use passnet_agent::{Style, corpus::By};
+use passnet_agent::corpus::By;
+use passnet_record::agent::Style;
 
 use super::{
     fleet::EnvFleetArgs,

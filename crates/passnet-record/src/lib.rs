@@ -20,6 +20,7 @@
 //! ```
 
 mod addend;
+pub mod agent;
 mod author;
 mod capture;
 mod choice;

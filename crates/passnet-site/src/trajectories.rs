@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use passnet_agent::{Message, Trajectory, corpus};
+use passnet_agent::corpus;
+use passnet_record::agent::{Message, Trajectory};
 use passnet_web::{TrajectoryView, Turn};
 use serde_json::Value;
 

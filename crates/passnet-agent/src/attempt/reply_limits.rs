@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use crate::{
-    message::{Reply, shortened},
-    tools::MAX_CALLS,
-};
+use crate::{shorten::shortened, tools::MAX_CALLS};
+use passnet_record::agent::Reply;
 
 /// Maximum bytes of one text in a call. It exceeds the limit of a file, so a text that is cut here is refused.
 const MAX_ARGUMENT: usize = 512 << 10;

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{
-    message::{Reply, ToolCall},
-    model::{Finish, TokenUsage},
-};
+use passnet_record::agent::{Finish, Reply, TokenUsage, ToolCall};
 
 /// A usable answer.
 #[derive(Debug)]

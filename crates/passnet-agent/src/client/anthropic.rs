@@ -6,10 +6,7 @@ use super::{
     answer::{ModelAnswer, Problem, arguments, count, error_text, name_calls},
     openai::{RequestParameters, as_object},
 };
-use crate::{
-    message::{Message, Reply, ToolCall, ToolSpec},
-    model::{Finish, TokenUsage},
-};
+use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 
 /// Version of the interface.
 pub(super) const VERSION: &str = "2023-06-01";

@@ -6,10 +6,7 @@ use super::{
     answer::{ModelAnswer, Problem, arguments, count, error_text, name_calls},
     text_calls::{self, split_thinking},
 };
-use crate::{
-    message::{Message, Reply, ToolCall, ToolSpec},
-    model::{Finish, TokenUsage},
-};
+use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 
 /// Peculiarities of a server, learnt from its refusals.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::arguments;
-use crate::message::{Reply, ToolCall, ToolSpec};
+use passnet_record::agent::{Reply, ToolCall, ToolSpec};
 
 /// Returns the instructions for a model without native tool calls.
 pub(super) fn instructions(tools: &[ToolSpec]) -> String {

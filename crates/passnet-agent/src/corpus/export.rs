@@ -1,13 +1,13 @@
 //! Trajectories in the forms that trainers read. `docs/reference/trajectories.md` describes them.
 
-use serde_json::{Value, json};
-
 use crate::{
     client::{openai_message, text_of},
-    message::Message,
-    style::Style,
-    trajectory::Trajectory,
+    style::{self, learnt_messages},
+    trajectory::conduct_of,
 };
+use serde_json::{Value, json};
+
+use passnet_record::agent::{Message, Style, Trajectory};
 
 /// A form of training data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
                 "task": trajectory.setup.task.id,
                 "score": trajectory.score,
                 "reward": trajectory.reward.value,
-                "conduct": trajectory.conduct(),
-                "style": style(trajectory),
+                "conduct": conduct_of(trajectory),
+                "style": style_name(trajectory),
             })
         }
         Format::ShareGpt => {
-            let turns = trajectory.messages.iter().zip(trajectory.learnt()).map(|(message, learnt)| {
+            let turns = trajectory.messages.iter().zip(learnt_messages(trajectory)).map(|(message, learnt)| {
                 let value = match message {
                     Message::Assistant(reply) => text_of(reply),
                     Message::Tool { content, .. } => format!("<tool_response>\n{content}\n</tool_response>"),
@@ -52,7 +52,7 @@ pub fn example(trajectory: &Trajectory, format: Format) -> Value {
                 };
                 json!({"from": from, "value": value, "loss": learnt})
             });
-            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id, "conduct": trajectory.conduct(), "style": style(trajectory)})
+            json!({"conversations": turns.collect::<Vec<_>>(), "tools": tools(trajectory), "id": trajectory.id, "conduct": conduct_of(trajectory), "style": style_name(trajectory)})
         }
     }
 }
@@ -66,12 +66,12 @@ fn tools(trajectory: &Trajectory) -> String {
 
 /// Returns 1 for each message that is learnt from, 0 for the others.
 fn mask(trajectory: &Trajectory) -> Vec<u8> {
-    trajectory.learnt().into_iter().map(u8::from).collect()
+    learnt_messages(trajectory).into_iter().map(u8::from).collect()
 }
 
 /// Returns the name of a trajectory's style; `unsolved` if its passes are not right in the end.
-fn style(trajectory: &Trajectory) -> &'static str {
-    trajectory.style().map_or("unsolved", Style::name)
+fn style_name(trajectory: &Trajectory) -> &'static str {
+    style::style_of(trajectory).map_or("unsolved", Style::name)
 }
 
 /// Returns a message whose content is always text, so that all rows have one type.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{journal::SCHEMA_VERSION, trajectory::Trajectory};
+use passnet_record::agent::{TRAJECTORY_VERSION, Trajectory};
 
 /// Error of reading trajectories.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +103,7 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Trajectory, ReadError> 
     }
     // The version is read first: a line of a later version may not parse here, and its error should say why.
     let Version { schema_version: found } = serde_json::from_str(text).map_err(malformed)?;
-    if found > SCHEMA_VERSION {
+    if found > TRAJECTORY_VERSION {
         return Err(ReadError::Version { path: path.to_owned(), line, found });
     }
     serde_json::from_str(text).map_err(malformed)

@@ -1,12 +1,11 @@
 //! Selection of trajectories.
 
+use crate::{style::style_of, trajectory::conduct_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_record::ContentId;
-
-use crate::{
-    style::Style,
-    trajectory::{Conduct, Trajectory},
+use passnet_record::{
+    ContentId,
+    agent::{Conduct, Style, Trajectory},
 };
 
 /// Criteria that a trajectory must meet.
@@ -62,7 +61,7 @@ impl Selector {
             }
             None => {
                 self.kept += 1;
-                self.corrected += usize::from(trajectory.conduct() == Conduct::Corrected);
+                self.corrected += usize::from(conduct_of(trajectory) == Conduct::Corrected);
                 true
             }
         }
@@ -71,7 +70,7 @@ impl Selector {
     fn objection(&mut self, trajectory: &Trajectory) -> Option<&'static str> {
         let criteria = &self.criteria;
         let (correct, graphs) = trajectory.correct();
-        let conduct = trajectory.conduct();
+        let conduct = conduct_of(trajectory);
         if criteria.min_score.is_some_and(|least| trajectory.score < least) {
             Some("score")
         } else if criteria.min_reward.is_some_and(|least| trajectory.reward.value < least) {
@@ -81,7 +80,7 @@ impl Selector {
         } else if criteria.clean && conduct != Conduct::Clean || criteria.honest && conduct == Conduct::Broken {
             Some("rule broken")
         } else if !criteria.styles.is_empty()
-            && trajectory.style().is_none_or(|style| !criteria.styles.contains(&style))
+            && style_of(trajectory).is_none_or(|style| !criteria.styles.contains(&style))
         {
             Some("style")
         } else if criteria.max_steps.is_some_and(|most| trajectory.steps.len() > most) {

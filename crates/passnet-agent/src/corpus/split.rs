@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::hash;
-use passnet_record::{ContentId, GraphId};
+use passnet_record::{
+    ContentId, GraphId,
+    agent::{TRAJECTORY_VERSION, Trajectory},
+};
 use passnet_run::Suite;
 use serde::Serialize;
 
-use crate::{
-    journal::SCHEMA_VERSION,
-    task::{Task, TaskError},
-    trajectory::Trajectory,
-};
+use crate::{task::Task, task::TaskError};
 
 /// Hashes and op sequences that identify the tasks of evaluation suites.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +122,7 @@ impl Splitter {
     /// Creates a splitter that assigns a `share` of the groups of tasks, 0 to 1, to validation.
     pub fn new(evaluation: EvaluationTasks, share: f64) -> Self {
         let report = SplitReport {
-            schema_version: SCHEMA_VERSION,
+            schema_version: TRAJECTORY_VERSION,
             train: 0,
             validation: 0,
             excluded: BTreeMap::new(),

@@ -1,17 +1,13 @@
 //! Counts and curves over trajectories.
 
+use crate::{style::style_of, trajectory::best_so_far};
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_record::Status;
-use serde::Serialize;
-
-use crate::{
-    evaluation::TaskEvaluation,
-    journal::{AttemptExit, SCHEMA_VERSION},
-    model::TokenUsage,
-    style::Style,
-    trajectory::Trajectory,
+use passnet_record::{
+    Status,
+    agent::{AttemptExit, Style, TRAJECTORY_VERSION, TaskEvaluation, TokenUsage, Trajectory},
 };
+use serde::Serialize;
 
 /// Distribution over attempts of the best score up to a step. An ended attempt counts with its last value.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -129,7 +125,7 @@ impl TrajectoryStats {
         self.all_correct += usize::from(correct == graphs && graphs > 0);
         self.rewarded += usize::from(trajectory.reward.value > 0.0);
         self.cheated += usize::from(!trajectory.findings.is_empty());
-        if let Some(style) = trajectory.style() {
+        if let Some(style) = style_of(trajectory) {
             *self.styles.entry(style).or_default() += 1;
         }
         for finding in &trajectory.findings {
@@ -157,13 +153,13 @@ impl TrajectoryStats {
         }
         let first = trajectory.evaluations().next().map(|(_, evaluation)| evaluation);
         *self.flows.entry((outcome(first), outcome(trajectory.evaluation.as_ref()))).or_default() += 1;
-        self.curves.push(trajectory.best_so_far());
+        self.curves.push(best_so_far(trajectory));
     }
 
     /// Completes the statistics.
     pub fn finish(mut self) -> Self {
         let attempts = self.attempts.max(1) as f64;
-        self.schema_version = SCHEMA_VERSION;
+        self.schema_version = TRAJECTORY_VERSION;
         self.tasks = self.names.len();
         (self.score, self.reward) = ((self.logs / attempts).exp(), self.rewards / attempts);
         let flow = |(&(first, last), &attempts): (&(&'static str, &'static str), &usize)| OutcomeFlow {
@@ -192,7 +188,7 @@ mod tests {
     use passnet_record::ContentId;
 
     use super::*;
-    use crate::evaluation::VerdictSummary;
+    use passnet_record::agent::VerdictSummary;
 
     #[test]
     fn outcomes_have_names() {

@@ -2,7 +2,7 @@
 
 use passnet_record::{Depth, Reason, Status, Verdict};
 
-use crate::{evaluation::TaskVerdict, message::shortened};
+use crate::{evaluation::TaskVerdict, shorten::shortened};
 
 /// Note for passes that the CPU pre-check rejected.
 const REJECTED: &str = "\nFailed at cpu: wrong on the CPU already (Triton kernels run in the interpreter); the device was not used. \

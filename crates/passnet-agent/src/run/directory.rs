@@ -10,11 +10,8 @@ use fs_err as fs;
 use passnet_run::{FileLock, Suite};
 use serde_json::Value;
 
-use crate::{
-    journal::{Journal, JournalError, JournalEvent},
-    model::TokenUsage,
-    trajectory::Trajectory,
-};
+use crate::{journal::Journal, journal::JournalError};
+use passnet_record::agent::{JournalEvent, TokenUsage, Trajectory};
 
 /// Error of a run as a whole.
 #[derive(Debug, thiserror::Error)]

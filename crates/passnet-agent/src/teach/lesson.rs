@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use passnet_author::{Target, TypedGraph};
 use passnet_fuse::{Choices, Config};
 use passnet_graph::SliceOrder;
-use passnet_record::{FilePathError, ORDER_FILE, PassDirectory};
+use passnet_record::{FilePathError, ORDER_FILE, PassDirectory, agent::Style};
 
 use super::slip::Slip;
-use crate::{graph_facts::is_view, style::Style};
+use crate::graph_facts::is_view;
 
 /// Maximum files of a first draft; each one is compiled separately, which takes time.
 const MAX_FILES: usize = 8;

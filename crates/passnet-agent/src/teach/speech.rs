@@ -4,7 +4,7 @@ use super::{
     edit::Edit,
     lesson::{Approach, Lesson, order_of},
 };
-use crate::message::Message;
+use passnet_record::agent::Message;
 
 /// Last observations of a conversation.
 #[derive(Clone, Copy)]

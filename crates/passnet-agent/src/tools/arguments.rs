@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::message::shortened;
+use crate::shorten::shortened;
 
 /// Maximum bytes of a model's text that an error repeats.
 const MAX_ECHO: usize = 200;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::arguments::Arguments;
-use crate::{message::shortened, workspace::Workspace};
+use crate::{shorten::shortened, workspace::Workspace};
 
 /// Lines of context around a difference.
 const CONTEXT: usize = 3;

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::arguments::Arguments;
 use crate::{
-    message::shortened,
     prompt::{EXAMPLE_CPU, EXAMPLE_CUDA},
+    shorten::shortened,
 };
 
 /// Topics, without the single lint rules.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::arguments::Arguments;
 use crate::{
-    message::shortened,
+    shorten::shortened,
     workspace::{ROOT, Workspace},
 };
 

@@ -4,7 +4,7 @@ use passnet_eval::{Candidate, EvalError};
 use passnet_record::{PassDirectory, Profile, ProfileRow, Reason};
 use passnet_run::GraphSample;
 
-use crate::{evaluator::Evaluator, message::shortened};
+use crate::{evaluator::Evaluator, shorten::shortened};
 
 /// Maximum rows of each kind.
 const ROWS: usize = 8;

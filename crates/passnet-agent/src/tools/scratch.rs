@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::arguments::Arguments;
 use crate::{
     evaluator::Evaluator,
-    message::shortened,
     scratch::{ScratchError, ScratchRun},
+    shorten::shortened,
 };
 
 /// Maximum inputs of a pattern, and bytes of all of them together.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::docs::TOPICS;
-use crate::message::ToolSpec;
+use passnet_record::agent::ToolSpec;
 
 const WHICH_GRAPH: &str = "name of the graph; the first one if not given";
 

@@ -3,7 +3,6 @@
 use std::{process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
-use passnet_agent::Reward;
 use passnet_author::{modification_times, next_step, verdict_report};
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, run::Progress};
@@ -109,7 +108,7 @@ fn print(args: &EvalArgs, verdicts: &[Verdict]) -> Result<()> {
             schema_version: SCHEMA_VERSION,
             score,
             aggregated: report.as_ref().map(|report| report.aggregated),
-            reward: Reward::of(&outcomes.graphs).value,
+            reward: passnet_agent::reward_of(&outcomes.graphs).value,
             verdicts,
         });
     }

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use fs_err as fs;
-use passnet_agent::{
-    Trajectory,
-    corpus::{self, Criteria, EvaluationTasks, Format, TrajectoryStats},
+use passnet_agent::{corpus, corpus::Criteria, corpus::EvaluationTasks, corpus::Format, corpus::TrajectoryStats};
+use passnet_dataset::{
+    open_suite,
+    store::{TableWriter, TrajectoryRow},
 };
-use passnet_dataset::open_suite;
-use passnet_dataset::store::{TableWriter, TrajectoryRow};
+use passnet_record::agent::Trajectory;
 use passnet_run::Selection;
 
 use crate::{failure::usage, output};

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use passnet_agent::{
-    Evaluator, ReplayedTrajectory, SCHEMA_VERSION, VerdictCache, corpus, replay_report, replay_trajectory,
-};
+use passnet_agent::{Evaluator, ReplayedTrajectory, VerdictCache, corpus, replay_report, replay_trajectory};
 use passnet_dataset::open_suite;
+use passnet_record::agent::TRAJECTORY_VERSION;
 use passnet_run::Selection;
 use serde::Serialize;
 
@@ -44,7 +43,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     let same = trajectories.iter().flat_map(|comparison| &comparison.calls).all(|call| call.same);
     if args.json {
-        output::json(&ReplayReport { schema_version: SCHEMA_VERSION, trajectories })?;
+        output::json(&ReplayReport { schema_version: TRAJECTORY_VERSION, trajectories })?;
     } else {
         output::report(&replay_report(&trajectories))?;
     }

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use passnet_agent::{Evaluator, Style, VerdictCache, course::Course};
+use passnet_agent::{Evaluator, VerdictCache, course::Course};
 use passnet_dataset::open_suite;
+use passnet_record::agent::Style;
 
 use crate::{
     commands::{agent, referee, stop::stop_flag},
