@@ -3,6 +3,7 @@
 mod arrows;
 mod cycles;
 mod exceptions;
+mod formats;
 mod modules;
 mod names;
 mod sizes;
@@ -18,7 +19,6 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
-
 use violation::{BrokenRule, TextFile};
 
 /// Checks all invariants and lists every violation, or only those whose path begins with one of `scopes`.
@@ -28,6 +28,7 @@ pub(crate) fn tidy(root: &Path, scopes: &[&str]) -> Result<()> {
     let mut violations = Vec::new();
     arrows::check(root, &mut violations)?;
     cycles::check(&crates, &mut violations);
+    formats::check(&sources, &mut violations);
     sizes::check(&sources, &crates, &mut violations);
     text::check(root, &sources, &mut violations);
     words::check(&sources, &mut violations);
@@ -46,7 +47,7 @@ fn report(sources: &[TextFile], crates: &[modules::CrateModules], violations: &[
     if violations.is_empty() {
         println!("tidy: {} files, {} crates, {modules} modules, no violation", sources.len(), crates.len());
         println!(
-            "checked: arrows between crates, import cycles, lengths of files and functions, module style, links, words"
+            "checked: arrows between crates, import cycles, stored formats, lengths of files and functions, module style, links, words"
         );
         return Ok(());
     }

@@ -2,17 +2,6 @@
 
 mod reply_limits;
 
-use crate::{
-    context_window,
-    evaluator::{EvaluationScope, Evaluator},
-    journal::{Journal, JournalError},
-    machine_facts::machine_facts,
-    model::{Completion, LanguageModel, ModelError, Request},
-    prompt::Templates,
-    task::Task,
-    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
-    trajectory::{build_trajectory, conversation, observed},
-};
 use std::{
     collections::BTreeSet,
     path::Path,
@@ -30,6 +19,17 @@ use passnet_record::{
 };
 
 use self::reply_limits::bounded;
+use crate::{
+    context_window,
+    evaluator::{EvaluationScope, Evaluator},
+    journal::{Journal, JournalError},
+    machine_facts::machine_facts,
+    model::{Completion, LanguageModel, ModelError, Request},
+    prompt::Templates,
+    task::Task,
+    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
+    trajectory::{build_trajectory, conversation, observed},
+};
 
 /// Limits of an attempt.
 #[derive(Clone, Copy, Debug)]

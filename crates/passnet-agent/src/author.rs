@@ -6,7 +6,12 @@ use passnet_author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs, read_
 use passnet_record::{AuthorSpec, PassDirectory, WritingCost, agent::TokenUsage};
 use passnet_run::Suite;
 
-use crate::{cache::VerdictCache, evaluator::Evaluator, model::LanguageModel, run::RunOptions, run::Update, run::run};
+use crate::{
+    cache::VerdictCache,
+    evaluator::Evaluator,
+    model::LanguageModel,
+    run::{RunOptions, Update, run},
+};
 
 /// Receiver of the updates of a run.
 pub type Listener = Box<dyn Fn(&Update<'_>) + Send + Sync>;

@@ -22,12 +22,13 @@ use std::{
 use serde_json::Value;
 
 pub use self::key::{ApiKey, KeyError};
+use passnet_record::agent::{Message, Reply, TokenUsage, ToolSpec};
+
 use self::{
     answer::{Adaptation, ModelAnswer, Problem},
     openai::{Quirks, RequestParameters},
 };
-use crate::{model::Completion, model::LanguageModel, model::ModelError, model::Request};
-use passnet_record::agent::{Message, Reply, TokenUsage, ToolSpec};
+use crate::model::{Completion, LanguageModel, ModelError, Request};
 
 /// Interface of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

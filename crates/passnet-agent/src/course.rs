@@ -16,9 +16,12 @@ use passnet_record::{ContentId, FilePathError, SuiteTask, agent::Style};
 use passnet_run::Suite;
 
 use crate::{
-    attempt::AttemptLimits, evaluator::Evaluator, prompt::Templates, run::AgentRunError, run::AgentRunOutcome,
-    run::PlannedAttempt, run::RunOptions, run::RunPlan, run::Update, run::run_assigned, task::Task, task::TaskError,
-    teach::Approach, teach::Lesson, teach::Teacher, teach::lessons,
+    attempt::AttemptLimits,
+    evaluator::Evaluator,
+    prompt::Templates,
+    run::{AgentRunError, AgentRunOutcome, PlannedAttempt, RunOptions, RunPlan, Update, run_assigned},
+    task::{Task, TaskError},
+    teach::{Approach, Lesson, Teacher, lessons},
 };
 
 /// Limits of an attempt of the teacher. They are never reached, because the teacher ends by itself.

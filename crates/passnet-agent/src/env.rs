@@ -38,9 +38,14 @@ use serde_json::{Value, json};
 
 use self::{client::client_of, refusal::Refusal};
 use crate::{
-    client::openai_message, client::reply_of, devices::Admitted, devices::Devices, evaluator::EvaluationScope,
-    evaluator::Evaluator, machine_facts::machine_facts, prompt::Templates, task::Task, tools::MAX_CALLS,
-    tools::ToolContext, tools::Toolbox, tools::specs, trajectory::observed,
+    client::{openai_message, reply_of},
+    devices::{Admitted, Devices},
+    evaluator::{EvaluationScope, Evaluator},
+    machine_facts::machine_facts,
+    prompt::Templates,
+    task::Task,
+    tools::{MAX_CALLS, ToolContext, Toolbox, specs},
+    trajectory::observed,
 };
 
 /// Maximum number of open sessions.

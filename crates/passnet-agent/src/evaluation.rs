@@ -3,16 +3,17 @@
 //! A *verdict* is what the referee says about one graph. A [`TaskEvaluation`] summarises the verdicts of all graphs of a task in
 //! a score and a reward; a [`TaskCheck`] summarises verdicts without timing and has neither.
 
-use crate::{
-    depth::depth_of,
-    reward::{reward_of, score},
-};
 use passnet_lint::Finding;
 use passnet_record::{
     ContentId, Depth, Status, Verdict,
     agent::{TaskCheck, TaskEvaluation, VerdictSummary},
 };
 use passnet_score::Outcomes;
+
+use crate::{
+    depth::depth_of,
+    reward::{reward_of, score},
+};
 
 /// Summarises verdicts without timings.
 pub(crate) fn summarise_check(passes: ContentId, verdicts: &[TaskVerdict], wall_ns: u64) -> TaskCheck {

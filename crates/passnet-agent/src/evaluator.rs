@@ -2,14 +2,6 @@
 
 mod explain;
 
-use crate::{
-    cache::{Lookup, VerdictCache},
-    cpu_precheck::CpuPrecheck,
-    devices::Devices,
-    evaluation::{TaskVerdict, summarise_check, summarise_evaluation},
-    semaphore::{Permit, Semaphore},
-    task::Task,
-};
 use std::{io, sync::Arc, time::Instant};
 
 use passnet_author::target_of;
@@ -24,6 +16,14 @@ use passnet_run::GraphSample;
 use passnet_services::Propagator;
 
 use self::explain::explain;
+use crate::{
+    cache::{Lookup, VerdictCache},
+    cpu_precheck::CpuPrecheck,
+    devices::Devices,
+    evaluation::{TaskVerdict, summarise_check, summarise_evaluation},
+    semaphore::{Permit, Semaphore},
+    task::Task,
+};
 
 /// Evaluates pass directories; shared by all attempts of a run. Clones share everything but their client.
 #[derive(Clone, Debug)]

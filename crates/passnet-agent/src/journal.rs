@@ -1,7 +1,6 @@
 //! Journal of an attempt: one event per line, append-only. The journal is the source of truth: the state of an attempt follows
 //! from it, and after any kind of interruption the next start reads it and continues.
 
-use passnet_record::agent::JournalEvent;
 use std::{
     fs::File,
     io::{self, Write as _},
@@ -9,6 +8,7 @@ use std::{
 };
 
 use fs_err as fs;
+use passnet_record::agent::JournalEvent;
 
 /// Error of a journal.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,8 @@
 //! Interface to a language model.
 
-use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolSpec};
 use std::{sync::atomic::AtomicBool, time::Duration};
+
+use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolSpec};
 
 /// A model that continues a conversation; shared by all attempts of a run.
 pub trait LanguageModel: Sync {

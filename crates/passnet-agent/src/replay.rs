@@ -1,13 +1,16 @@
 //! Replay: carries out a trajectory's tool calls again.
 
 use passnet_eval::EvalError;
+use passnet_record::agent::{ToolOutcome, Trajectory, VerdictSummary};
 use passnet_run::Suite;
 use serde::Serialize;
 
 use crate::{
-    evaluator::Evaluator, task::Task, task::TaskError, tools::ToolContext, tools::Toolbox, trajectory::replies,
+    evaluator::Evaluator,
+    task::{Task, TaskError},
+    tools::{ToolContext, Toolbox},
+    trajectory::replies,
 };
-use passnet_record::agent::{ToolOutcome, Trajectory, VerdictSummary};
 
 /// One call: recorded and replayed.
 #[derive(Clone, Debug, Serialize)]

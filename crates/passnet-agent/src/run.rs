@@ -11,14 +11,6 @@
 
 mod directory;
 
-use crate::{
-    attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt},
-    evaluator::Evaluator,
-    model::{LanguageModel, ModelError},
-    prompt::Templates,
-    style::style_of,
-    task::Task,
-};
 use std::{
     collections::BTreeMap,
     path::Path,
@@ -33,9 +25,19 @@ use fs_err as fs;
 use passnet_run::Suite;
 use serde_json::{Value, json};
 
+use crate::{
+    attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt},
+    evaluator::Evaluator,
+    model::{LanguageModel, ModelError},
+    prompt::Templates,
+    style::style_of,
+    task::Task,
+};
+
 pub use self::directory::AgentRunError;
-use self::directory::{attempt_directory, check_settings, lock, spent_before, write_best, write_trajectories};
 use passnet_record::agent::{JournalEvent, Style, TRAJECTORY_VERSION, TokenUsage, Trajectory};
+
+use self::directory::{attempt_directory, check_settings, lock, spent_before, write_best, write_trajectories};
 
 /// Options of a run.
 #[derive(Clone, Debug)]

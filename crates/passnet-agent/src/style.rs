@@ -1,12 +1,12 @@
 //! Styles of trajectories: how an attempt got to right passes, by its verdicts.
 
-use crate::trajectory::conduct_of;
 use passnet_record::{
     ContentId, Status,
     agent::{Conduct, Message, Style, ToolCall, ToolRun, Trajectory, VerdictSummary},
 };
-
 use serde_json::Value;
+
+use crate::trajectory::conduct_of;
 
 /// A state that was judged: its passes, and the verdicts.
 type Judged<'a> = (&'a ContentId, &'a [VerdictSummary]);

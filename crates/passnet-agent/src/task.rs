@@ -1,9 +1,9 @@
 //! Tasks: the graphs that a model may see, and the held-out ones.
 
-use passnet_record::{ContentId, GraphId, SuiteTask, agent::TaskFacts};
 use std::{collections::BTreeSet, sync::OnceLock};
 
 use passnet_graph::{TypedGraph, hash};
+use passnet_record::{ContentId, GraphId, SuiteTask, agent::TaskFacts};
 use passnet_run::{GraphSample, Suite};
 use passnet_services::{PropagateError, Propagator};
 

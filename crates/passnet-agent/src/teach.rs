@@ -25,7 +25,10 @@ pub use self::{
     lesson::{Approach, Draft, Lesson, lessons},
     slip::Slip,
 };
-use crate::{model::Completion, model::LanguageModel, model::ModelError, model::Request, trajectory::replies};
+use crate::{
+    model::{Completion, LanguageModel, ModelError, Request},
+    trajectory::replies,
+};
 
 /// Maximum edits in one reply; an attempt carries out sixteen calls.
 const MAX_EDITS: usize = 12;

@@ -21,8 +21,12 @@ use serde_json::Value;
 use self::arguments::Arguments;
 pub use self::specs::specs;
 use crate::{
-    evaluator::EvaluationScope, evaluator::Evaluator, evaluator::Explained, evaluator::broken_rules, graph_facts,
-    machine_facts::machine_facts, shorten::shortened, task::Task, workspace::Workspace,
+    evaluator::{EvaluationScope, Evaluator, Explained, broken_rules},
+    graph_facts,
+    machine_facts::machine_facts,
+    shorten::shortened,
+    task::Task,
+    workspace::Workspace,
 };
 
 /// Maximum tool calls of one reply that are carried out.

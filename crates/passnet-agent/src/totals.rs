@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::run::Update;
 use passnet_record::agent::{JournalEvent, TokenUsage};
+
+use crate::run::Update;
 
 /// Counts over the updates of a run. `Display` is one line for people.
 #[derive(Clone, Debug, Default)]

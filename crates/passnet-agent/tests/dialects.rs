@@ -9,8 +9,9 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use common::{client, client_options};
 use passnet_agent::{
-    Completion, LanguageModel, ModelError, Request, client::ApiKey, client::ChatApi, client::ClientOptions,
-    client::ModelClient, client::Prices, specs,
+    Completion, LanguageModel, ModelError, Request,
+    client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices},
+    specs,
 };
 use passnet_record::agent::{Finish, Message, Reply, ToolCall};
 use serde_json::{Value, json};

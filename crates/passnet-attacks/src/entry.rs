@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use passnet_record::{SCHEMA_VERSION, Status, SuiteManifest, SuiteTask};
-use serde::{Deserialize, Serialize};
+use passnet_record::{
+    SCHEMA_VERSION, SuiteManifest, SuiteTask,
+    attack::{AttackMeta, DeviceRequirement},
+};
 
 use crate::AttackError;
 
@@ -12,87 +14,9 @@ use crate::AttackError;
 pub(crate) struct AttackEntry {
     /// Path of its folder in the suite: `FAMILY/NAME`, or `honest/NAME`.
     pub(crate) name: String,
-    pub(crate) meta: Meta,
+    pub(crate) meta: AttackMeta,
     /// The pass directory: all files but `meta.json`, by path relative to it.
     pub(crate) files: Vec<(String, Vec<u8>)>,
-}
-
-/// The content of `meta.json`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Meta {
-    pub(crate) schema_version: u32,
-    /// Id of the known exploit it is an instance of, or one of our own (`N01` ...); the folder's name for honest passes.
-    #[serde(default)]
-    pub(crate) id: String,
-    /// Kind of attack, e.g. `timing`.
-    #[serde(default)]
-    pub(crate) family: String,
-    pub(crate) title: String,
-    /// Task of `tasks/suite.json` that it runs on.
-    pub(crate) task: String,
-    /// Devices on which the attack can work.
-    #[serde(default)]
-    pub(crate) runs_on: DeviceRequirement,
-    /// The architecture has no switch for what stops it: it must fail in all modes, and reach its goal against the
-    /// harness in `naive/`.
-    #[serde(default)]
-    pub(crate) by_construction: bool,
-    /// The naive harness times its baseline through `torch.compile`, and the candidate without.
-    #[serde(default)]
-    pub(crate) naive_compiled: bool,
-    #[serde(default)]
-    pub(crate) goal: Goal,
-    /// Verdict of the referee with all layers on; none for honest passes.
-    #[serde(default)]
-    pub(crate) expect: Option<Expect>,
-    /// Remark on how the exploit was adapted to this design, if that is not obvious.
-    #[serde(default)]
-    pub(crate) note: String,
-}
-
-/// The devices that an entry is made for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum DeviceRequirement {
-    #[default]
-    Cpu,
-    Gpu,
-    Both,
-}
-
-/// The goal of an attack.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Goal {
-    /// The verdict `correct`, for work that it did not do.
-    #[default]
-    Correct,
-    /// A correct verdict with a speed-up above this, although the pass is no faster.
-    Speedup {
-        /// The ratio.
-        above: f64,
-    },
-    /// A file of the bait that it may not write, with the text `pwned` in it.
-    File {
-        /// Relative to the bait.
-        path: String,
-    },
-    /// The bait's secret in the verdict.
-    Leak,
-    /// A process, whose id is in the bait's file `pid`, that outlives the evaluation.
-    Alive,
-}
-
-/// A verdict.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// Status of the verdict.
-    pub status: Status,
-    /// Code of the reason. In `meta.json`, an empty one stands for any.
-    #[serde(default)]
-    pub reason: String,
 }
 
 impl AttackEntry {
@@ -100,7 +24,7 @@ impl AttackEntry {
     fn read(directory: &Path, root: &Path) -> Result<Self, AttackError> {
         let path = directory.join("meta.json");
         let malformed = |message: String| AttackError::Entry { path: path.clone(), message };
-        let meta: Meta =
+        let meta: AttackMeta =
             serde_json::from_str(&fs::read_to_string(&path)?).map_err(|error| malformed(error.to_string()))?;
         if meta.schema_version != SCHEMA_VERSION {
             return Err(malformed(format!("schema_version {}, but this reads {SCHEMA_VERSION}", meta.schema_version)));

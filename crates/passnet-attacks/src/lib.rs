@@ -43,7 +43,6 @@ use passnet_run::{Selection, Suite};
 
 pub use self::{
     checkup::{CheckResult, Severity, check_evaluation, check_installation, finding_table},
-    entry::Expect,
     error::AttackError,
     options::AttackOptions,
     outcome::{EntryOutcome, JudgedEntry},

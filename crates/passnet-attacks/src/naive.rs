@@ -8,32 +8,14 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::GraphId;
+use passnet_record::{
+    GraphId, SCHEMA_VERSION,
+    attack::{AttackGoal, NaiveControl, NaiveJob},
+};
 use passnet_run::Suite;
 use passnet_services::Interpreter;
-use serde::{Deserialize, Serialize};
 
-use crate::{
-    AttackError,
-    bait::Bait,
-    entry::{AttackEntry, Goal},
-};
-
-#[derive(Serialize)]
-struct NaiveJob {
-    name: String,
-    passes: String,
-    task: String,
-    device: &'static str,
-    compiled: bool,
-}
-
-#[derive(Deserialize)]
-struct NaiveControl {
-    name: String,
-    correct: bool,
-    speedup: f64,
-}
+use crate::{AttackError, bait::Bait, entry::AttackEntry};
 
 /// Runs the attacks that PassNet stops by construction in the naive harness. Returns whether each reaches its goal.
 pub(crate) fn run(
@@ -61,10 +43,11 @@ pub(crate) fn run(
             fs::write(path, bait.fill_in(bytes))?;
         }
         jobs.push(NaiveJob {
+            schema_version: SCHEMA_VERSION,
             name: entry.name.clone(),
             passes: passes.display().to_string(),
             task: bait.path("task").display().to_string(),
-            device: if gpu { "cuda" } else { "cpu" },
+            device: if gpu { "cuda" } else { "cpu" }.to_owned(),
             compiled: entry.meta.naive_compiled,
         });
         baits.insert(entry.name.clone(), bait);
@@ -73,11 +56,11 @@ pub(crate) fn run(
     let reached = controls.iter().map(|entry| {
         let (bait, result) = (&baits[&entry.name], results.iter().find(|result| result.name == entry.name));
         let reached = match &entry.meta.goal {
-            Goal::Correct => result.is_some_and(|result| result.correct),
-            Goal::Speedup { above } => result.is_some_and(|result| result.correct && result.speedup > *above),
-            Goal::File { path } => bait.is_marked(path),
-            Goal::Alive => bait.has_survivor(),
-            Goal::Leak => false,
+            AttackGoal::Correct => result.is_some_and(|result| result.correct),
+            AttackGoal::Speedup { above } => result.is_some_and(|result| result.correct && result.speedup > *above),
+            AttackGoal::File { path } => bait.is_marked(path),
+            AttackGoal::Alive => bait.has_survivor(),
+            AttackGoal::Leak => false,
         };
         (entry.name.clone(), reached)
     });

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use passnet_eval::Defences;
-use passnet_record::{Reason, Status, Verdict};
+use passnet_record::{
+    Reason, Status, Verdict,
+    attack::{AttackGoal, ExpectedVerdict},
+};
 use serde::Serialize;
 
-use crate::{
-    bait::Bait,
-    entry::{AttackEntry, Expect, Goal},
-};
+use crate::{bait::Bait, entry::AttackEntry};
 
 /// An evaluation in one mode.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ModeResult {
     /// The first verdict that is not `correct`, if there is one.
-    pub(crate) verdict: Expect,
+    pub(crate) verdict: ExpectedVerdict,
     /// Message to the author of the passes.
     pub(crate) message: String,
     /// All lint rules that were found broken; the verdict names the first.
@@ -26,7 +26,7 @@ pub(crate) struct ModeResult {
 }
 
 impl ModeResult {
-    pub(crate) fn new(goal: &Goal, verdicts: &[Verdict], bait: &Bait) -> Self {
+    pub(crate) fn new(goal: &AttackGoal, verdicts: &[Verdict], bait: &Bait) -> Self {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
         // The lower bound: on a busy machine, the ratio of a few short blocks can be three times what it should be.
@@ -34,23 +34,23 @@ impl ModeResult {
         // The smallest of all graphs: an attack has to win on each of them.
         let speedup = speedups.reduce(f64::min);
         let reached = match goal {
-            Goal::Correct => bad.is_none(),
-            Goal::Speedup { above } => bad.is_none() && speedup > Some(*above),
-            Goal::File { path } => bait.is_marked(path),
-            Goal::Leak => serde_json::to_string(verdicts).is_ok_and(|text| bait.is_leaked(&text)),
-            Goal::Alive => bait.has_survivor(),
+            AttackGoal::Correct => bad.is_none(),
+            AttackGoal::Speedup { above } => bad.is_none() && speedup > Some(*above),
+            AttackGoal::File { path } => bait.is_marked(path),
+            AttackGoal::Leak => serde_json::to_string(verdicts).is_ok_and(|text| bait.is_leaked(&text)),
+            AttackGoal::Alive => bait.has_survivor(),
         };
         let status = bad.map_or(Status::Correct, |verdict| verdict.status);
         let rules = reason.as_ref().map(broken_rules).unwrap_or_default();
         let (code, message) = reason.map(|reason| (reason.code, reason.message)).unwrap_or_default();
-        Self { verdict: Expect { status, reason: code }, message, rules, speedup, reached }
+        Self { verdict: ExpectedVerdict { status, reason: code }, message, rules, speedup, reached }
     }
 
     /// Returns whether the verdict is the expected one, be it for the first reason or for one of several rules that are broken.
     ///
     /// An attack that is expected to be `correct`, because it works honestly where its condition does not hold, may also be refused for
     /// its integrity: it met the condition once, by chance, and was found out.
-    fn is(&self, expected: &Expect) -> bool {
+    fn is(&self, expected: &ExpectedVerdict) -> bool {
         if expected.status == Status::Correct && self.verdict.status == Status::Integrity {
             return true;
         }
@@ -105,7 +105,7 @@ pub struct JudgedEntry {
     /// Remarks on how the exploit was carried over to this design.
     pub note: String,
     /// The verdict with all layers on.
-    pub verdict: Option<Expect>,
+    pub verdict: Option<ExpectedVerdict>,
     /// The layers that stop it alone.
     pub layers: Vec<&'static str>,
     /// Evidence for an outcome that should not be, or the reason why the entry was skipped.
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     fn is(status: Status, reason: &str, expected: Status) -> bool {
-        let verdict = Expect { status, reason: reason.to_owned() };
+        let verdict = ExpectedVerdict { status, reason: reason.to_owned() };
         let seen = ModeResult {
             verdict,
             message: String::new(),
@@ -196,7 +196,7 @@ mod tests {
             speedup: None,
             reached: false,
         };
-        seen.is(&Expect { status: expected, reason: String::new() })
+        seen.is(&ExpectedVerdict { status: expected, reason: String::new() })
     }
 
     #[test]

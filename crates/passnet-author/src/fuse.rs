@@ -15,7 +15,7 @@ use passnet_run::Suite;
 
 pub use self::{
     confirm::{Confirmed, Confirmer},
-    database::{Database, Measured},
+    database::Database,
     tune::{Tuned, Tuner},
     typed_suite::TypedSuite,
 };

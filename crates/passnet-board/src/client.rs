@@ -7,15 +7,13 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::ContentId;
-use serde::Deserialize;
+use passnet_record::{BoardReply, ContentId, ResultStatement, SubmissionState};
 use ureq::Agent;
 
 use crate::{
     error::{BoardError, SubmissionRefusal},
     limits::{Limits, MAX_BUNDLE},
-    signature::{ResultStatement, SignatureError},
-    state::SubmissionState,
+    signature::{SignatureError, verify},
     store::{PUBLIC_KEY, deposit, passes, read},
 };
 
@@ -93,13 +91,6 @@ impl Destination {
     }
 }
 
-/// Answer of a board: an id, or the reason of a refusal.
-#[derive(Deserialize)]
-struct BoardReply {
-    id: Option<ContentId>,
-    error: Option<String>,
-}
-
 /// Verifies a bundle and hands it to a board. Returns the id of the submission, which is that of the bundle.
 ///
 /// # Errors
@@ -165,7 +156,7 @@ pub fn wait(
             return Err(problem(format!("status {code}: {}", text.trim())));
         }
         match serde_json::from_str(&text).map_err(|error| problem(error.to_string()))? {
-            SubmissionState::Shown(result) => return Ok(Ok(result.verify(key)?)),
+            SubmissionState::Shown(result) => return Ok(Ok(verify(&result, key)?)),
             SubmissionState::Refused { reason } => return Ok(Err(reason)),
             SubmissionState::Waiting if Instant::now() > deadline => {
                 return Err(problem("the submission still waits; ask again later".to_owned()));

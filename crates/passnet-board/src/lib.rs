@@ -28,7 +28,6 @@ mod limits;
 mod redact;
 mod review;
 mod signature;
-mod state;
 mod store;
 mod watch;
 
@@ -36,7 +35,6 @@ pub use self::{
     client::{Destination, SubmitError, submit, wait},
     error::{BoardError, SubmissionRefusal},
     limits::{Limits, MAX_BUNDLE},
-    signature::{ResultStatement, SignatureError, SignedResult},
-    state::SubmissionState,
+    signature::{SignatureError, verify},
     store::Board,
 };

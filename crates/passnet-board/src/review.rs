@@ -4,7 +4,7 @@ use std::{path::Path, sync::atomic::AtomicBool};
 
 use fs_err as fs;
 use passnet_eval::{Candidate, Referee, Submission, run_suite};
-use passnet_record::{AuthorSpec, ContentId};
+use passnet_record::{AuthorSpec, ContentId, RESULT_VERSION, ResultStatement, SignedResult, SubmissionState};
 use passnet_run::{
     RunLog, Suite,
     archive::{load_run, score_run},
@@ -15,8 +15,7 @@ use passnet_run::{
 use crate::{
     error::{BoardError, SubmissionRefusal},
     redact::redact,
-    signature::{ResultStatement, SCHEMA_VERSION, SignedResult},
-    state::SubmissionState,
+    signature::sign,
     store::{Board, log_id, passes, read},
 };
 
@@ -102,7 +101,7 @@ impl Board {
         // The scores come from the published log, so that anyone can compute the signed numbers from what the board
         // shows.
         let statement = statement(bundle, &place, &name)?;
-        let result = SignedResult::sign(&statement, &self.key)?;
+        let result = sign(&statement, &self.key)?;
         // The signed result precedes the run. A board that is killed in between has a result without a run, which it
         // accepts at its next start. It would refuse a run without a result.
         self.record(&bundle.id, &SubmissionState::Shown(result.clone()))?;
@@ -138,7 +137,7 @@ fn statement(bundle: &Bundle, run: &Path, name: &str) -> Result<ResultStatement,
     let machine = &header.fingerprint;
     let interval = score.sound.as_ref().and_then(|sound| sound.interval);
     Ok(ResultStatement {
-        schema_version: SCHEMA_VERSION,
+        schema_version: RESULT_VERSION,
         bundle: bundle.id.clone(),
         run: name.to_owned(),
         author: header.author,

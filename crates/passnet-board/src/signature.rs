@@ -4,59 +4,9 @@ use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use fs_err as fs;
-use passnet_record::{AuthorSpec, ContentId, RunMetadata};
-use serde::{Deserialize, Serialize};
+use passnet_record::{ResultStatement, SignedResult};
 
 use crate::BoardError;
-
-/// Version of [`ResultStatement`].
-pub(crate) const SCHEMA_VERSION: u32 = 1;
-
-/// Result of a submission on the hidden graphs of a board.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ResultStatement {
-    /// Version of this record, 1.
-    pub schema_version: u32,
-    /// Id of the submitted bundle.
-    pub bundle: ContentId,
-    /// Run on the board's pages.
-    pub run: String,
-    /// Author, as the bundle names it.
-    pub author: AuthorSpec,
-    /// Description of the run.
-    pub metadata: RunMetadata,
-    /// Name of the hidden suite.
-    pub suite: String,
-    /// Version of the hidden suite.
-    pub suite_version: String,
-    /// Accelerator, or CPU where there is none.
-    pub device: String,
-    /// Number of hidden graphs.
-    pub graphs: usize,
-    /// Number of them that are correct.
-    pub correct: usize,
-    /// Sound score; absent without intervals.
-    pub sound: Option<f64>,
-    /// Lower and upper end of its interval.
-    pub interval: Option<[f64; 2]>,
-    /// AS, the published score.
-    pub aggregated: f64,
-    /// BLAKE3 hash of the log that the board shows.
-    pub log: ContentId,
-    /// When the evaluation ended, RFC 3339, UTC.
-    pub at: String,
-}
-
-/// A statement as text, and its Ed25519 signature (RFC 8032) in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignedResult {
-    /// JSON of a [`ResultStatement`], byte for byte as it was signed.
-    pub statement: String,
-    /// Signature of these bytes, 64 bytes.
-    pub signature: String,
-    /// Public key, 32 bytes.
-    pub key: String,
-}
 
 /// Error of verifying a signed result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,37 +30,35 @@ pub enum SignatureError {
     Statement(String),
 }
 
-impl SignedResult {
-    /// Signs a statement.
-    ///
-    /// # Errors
-    /// If the statement cannot be written as JSON.
-    pub(crate) fn sign(statement: &ResultStatement, key: &SigningKey) -> Result<Self, serde_json::Error> {
-        let text = serde_json::to_string(statement)?;
-        Ok(Self {
-            signature: hex(&key.sign(text.as_bytes()).to_bytes()),
-            key: hex(key.verifying_key().as_bytes()),
-            statement: text,
-        })
-    }
+/// Signs a statement.
+///
+/// # Errors
+/// If the statement cannot be written as JSON.
+pub(crate) fn sign(statement: &ResultStatement, key: &SigningKey) -> Result<SignedResult, serde_json::Error> {
+    let text = serde_json::to_string(statement)?;
+    Ok(SignedResult {
+        signature: hex(&key.sign(text.as_bytes()).to_bytes()),
+        key: hex(key.verifying_key().as_bytes()),
+        statement: text,
+    })
+}
 
-    /// Checks the signature and returns the statement. Without an expected key, only that the text was not changed
-    /// after it was signed with the key that it carries.
-    ///
-    /// # Errors
-    /// For the first thing that is wrong.
-    pub fn verify(&self, expected: Option<&str>) -> Result<ResultStatement, SignatureError> {
-        if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(&self.key)) {
-            return Err(SignatureError::OtherKey { found: self.key.clone(), expected: expected.to_owned() });
-        }
-        let key = from_hex::<32>(&self.key).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
-        let key = key.ok_or(SignatureError::Malformed("key"))?;
-        let signature = from_hex::<64>(&self.signature).ok_or(SignatureError::Malformed("signature"))?;
-        // `verify_strict` also refuses weak keys, for which one signature fits many statements.
-        key.verify_strict(self.statement.as_bytes(), &Signature::from_bytes(&signature))
-            .map_err(|_| SignatureError::Changed)?;
-        serde_json::from_str(&self.statement).map_err(|error| SignatureError::Statement(error.to_string()))
+/// Checks the signature and returns the statement. Without an expected key, only that the text was not changed
+/// after it was signed with the key that it carries.
+///
+/// # Errors
+/// For the first thing that is wrong.
+pub fn verify(result: &SignedResult, expected: Option<&str>) -> Result<ResultStatement, SignatureError> {
+    if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(&result.key)) {
+        return Err(SignatureError::OtherKey { found: result.key.clone(), expected: expected.to_owned() });
     }
+    let key = from_hex::<32>(&result.key).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+    let key = key.ok_or(SignatureError::Malformed("key"))?;
+    let signature = from_hex::<64>(&result.signature).ok_or(SignatureError::Malformed("signature"))?;
+    // `verify_strict` also refuses weak keys, for which one signature fits many statements.
+    key.verify_strict(result.statement.as_bytes(), &Signature::from_bytes(&signature))
+        .map_err(|_| SignatureError::Changed)?;
+    serde_json::from_str(&result.statement).map_err(|error| SignatureError::Statement(error.to_string()))
 }
 
 /// Reads the key of a board, or makes one. The file holds the 32 secret bytes in hexadecimal and is private.
@@ -153,11 +101,13 @@ fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
+    use passnet_record::{AuthorSpec, ContentId, RunMetadata};
+
     use super::*;
 
     fn signed() -> SignedResult {
         let statement = ResultStatement {
-            schema_version: SCHEMA_VERSION,
+            schema_version: passnet_record::RESULT_VERSION,
             bundle: ContentId::of(b"bundle"),
             run: "run".to_owned(),
             author: AuthorSpec::new("dir", Some("passes".to_owned())),
@@ -173,27 +123,27 @@ mod tests {
             log: ContentId::of(b"log"),
             at: "2026-01-01T00:00:00Z".to_owned(),
         };
-        SignedResult::sign(&statement, &SigningKey::from_bytes(&[7; 32])).unwrap()
+        sign(&statement, &SigningKey::from_bytes(&[7; 32])).unwrap()
     }
 
     #[test]
     fn a_result_is_verified_and_any_change_is_noticed() {
         let result = signed();
-        let statement = result.verify(None).unwrap();
+        let statement = verify(&result, None).unwrap();
         assert_eq!((statement.graphs, statement.sound), (2, Some(0.9)));
-        assert_eq!(result.verify(Some(&result.key.to_uppercase())).unwrap(), statement);
+        assert_eq!(verify(&result, Some(&result.key.to_uppercase())).unwrap(), statement);
         let better = SignedResult { statement: result.statement.replace("0.9", "9.0"), ..result.clone() };
-        assert_eq!(better.verify(None), Err(SignatureError::Changed));
+        assert_eq!(verify(&better, None), Err(SignatureError::Changed));
         let other = SigningKey::from_bytes(&[8; 32]);
-        let forged = SignedResult::sign(&statement, &other).unwrap();
-        assert!(forged.verify(None).is_ok());
-        assert!(matches!(forged.verify(Some(&result.key)), Err(SignatureError::OtherKey { .. })));
+        let forged = sign(&statement, &other).unwrap();
+        assert!(verify(&forged, None).is_ok());
+        assert!(matches!(verify(&forged, Some(&result.key)), Err(SignatureError::OtherKey { .. })));
         for (key, what) in [("", "key"), ("é", "key"), (&"g".repeat(64), "key")] {
             let spoilt = SignedResult { key: key.to_owned(), ..result.clone() };
-            assert_eq!(spoilt.verify(None), Err(SignatureError::Malformed(what)));
+            assert_eq!(verify(&spoilt, None), Err(SignatureError::Malformed(what)));
         }
         let cut = SignedResult { signature: result.signature[..126].to_owned(), ..result };
-        assert_eq!(cut.verify(None), Err(SignatureError::Malformed("signature")));
+        assert_eq!(verify(&cut, None), Err(SignatureError::Malformed("signature")));
     }
 
     #[test]

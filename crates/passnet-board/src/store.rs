@@ -18,7 +18,7 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 use fs_err as fs;
-use passnet_record::{AuthorSpec, ContentId, PassDirectory, RunEvent};
+use passnet_record::{AuthorSpec, ContentId, PassDirectory, RunEvent, SubmissionState};
 use passnet_run::{
     RunLog,
     bundle::{self, Bundle},
@@ -27,8 +27,7 @@ use passnet_run::{
 use crate::{
     error::{BoardError, SubmissionRefusal},
     limits::{Limits, Uploads},
-    signature::{hex, key_of},
-    state::SubmissionState,
+    signature::{hex, key_of, verify},
 };
 
 /// Largest size of an unpacked bundle, in bytes. A submission below [`limits::MAX_BUNDLE`](crate::limits::MAX_BUNDLE) can unpack to any size.
@@ -149,7 +148,8 @@ impl Board {
             let altered = |message: String| BoardError::Altered { path: path.clone(), message };
             let state = serde_json::from_slice(&fs::read(&path)?).map_err(|error| altered(error.to_string()))?;
             if let SubmissionState::Shown(result) = state {
-                let statement = result.verify(Some(&self.public_key())).map_err(|error| altered(error.to_string()))?;
+                let statement =
+                    verify(&result, Some(&self.public_key())).map_err(|error| altered(error.to_string()))?;
                 logs.insert(statement.run, statement.log);
             }
         }

@@ -1,11 +1,11 @@
 //! The loop that evaluates the submissions in the inbox of a board.
 
-use std::{fmt, sync::atomic::AtomicBool, thread, time::Duration};
+use std::{sync::atomic::AtomicBool, thread, time::Duration};
 
 use passnet_eval::Referee;
 use passnet_run::Suite;
 
-use crate::{error::BoardError, state::SubmissionState, store::Board};
+use crate::{error::BoardError, store::Board};
 
 /// Pause between two checks of the inbox.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,16 +42,6 @@ impl Board {
                     thread::sleep(RETRY_EVERY);
                 }
             }
-        }
-    }
-}
-
-impl fmt::Display for SubmissionState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Shown(_) => write!(f, "evaluated and shown"),
-            Self::Refused { reason } => write!(f, "not shown: {reason}"),
-            Self::Waiting => write!(f, "still waits"),
         }
     }
 }

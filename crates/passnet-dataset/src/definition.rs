@@ -10,8 +10,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{ContentId, SCHEMA_VERSION, Split, SuiteManifest, SuiteTask, Weights};
-use serde::Deserialize;
+use passnet_record::{CaptureDefinition, ContentId, SCHEMA_VERSION, Split, SuiteManifest, SuiteTask};
 
 use crate::folders::{FolderError, find_samples};
 
@@ -40,23 +39,10 @@ pub enum DefinitionError {
     Folder(#[from] FolderError),
 }
 
-/// Content of `capture.json`.
-#[derive(Clone, Debug, Deserialize)]
-struct CaptureFields {
-    schema_version: u32,
-    name: String,
-    description: String,
-    /// File with specifications of models, next to `capture.json`.
-    models: String,
-    /// Place of the weights where a run does not choose it.
-    #[serde(default)]
-    weights: Option<Weights>,
-}
-
 /// A suite whose samples are captured on demand.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    fields: CaptureFields,
+    fields: CaptureDefinition,
     list: PathBuf,
     folder: PathBuf,
 }
@@ -72,7 +58,7 @@ impl Definition {
             return Ok(None);
         }
         let text = fs::read(&file)?;
-        let fields: CaptureFields =
+        let fields: CaptureDefinition =
             serde_json::from_slice(&text).map_err(|source| DefinitionError::Json { path: file.clone(), source })?;
         if fields.schema_version > SCHEMA_VERSION {
             return Err(DefinitionError::Version { path: file, found: fields.schema_version });
@@ -161,7 +147,7 @@ mod tests {
         assert!(definition.is_captured());
         let suite: SuiteManifest =
             serde_json::from_slice(&fs::read(definition.folder().join("suite.json")).unwrap()).unwrap();
-        assert_eq!((suite.tasks.len(), suite.weights), (1, Some(Weights::Static)));
+        assert_eq!((suite.tasks.len(), suite.weights), (1, Some(passnet_record::Weights::Static)));
         assert_eq!(suite.tasks[0].graphs, ["a", "b/subgraph_0"]);
         // Another list is another suite.
         fs::write(path.join("list.txt"), "timm:c\n").unwrap();

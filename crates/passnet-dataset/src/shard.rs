@@ -10,7 +10,7 @@ mod work;
 
 pub use self::{
     merge::{merge_annotations, merge_import, merge_mined},
-    work::{ShardError, ShardResult, ShardStage, run_shard, split, stage_of},
+    work::{ShardError, ShardResult, run_shard, split, stage_of},
 };
 
 #[cfg(test)]

@@ -10,13 +10,15 @@ use std::{
 };
 
 use passnet_dataset::annotate::Runner;
-use passnet_record::fleet::{ClusterEvent, ClusterRequest};
+use passnet_record::{
+    fleet::{ClusterEvent, ClusterRequest},
+    stages::{HelperAnswer, HelperQuestion, StageHelper},
+};
 use serde_json::Value;
 
 use crate::{
     bridge::{Bridge, BridgeConfig, BridgeNews},
     error::{FleetError, message},
-    questions::{HelperAnswer, HelperQuestion, StageHelper},
 };
 
 /// Attempts at a question before the stage fails.
@@ -96,7 +98,13 @@ impl HelperFleet {
         let mut state = self.shared.state();
         let id = state.next;
         state.next += 1;
-        let question = HelperQuestion::new(id, helper, memory_bytes, question.clone());
+        let question = HelperQuestion {
+            id,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            helper,
+            memory_bytes,
+            question: question.clone(),
+        };
         let line = serde_json::to_string(&question).map_err(|error| error.to_string())?;
         state.questions.insert(id, Question { line, attempts: 0 });
         state.waiting.push_back(id);

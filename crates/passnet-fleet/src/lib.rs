@@ -73,7 +73,7 @@ pub use self::{
     job::{JobId, LeaseId, SlotId},
     ledger::AuthorRun,
     metrics::{MetricsFiles, prometheus},
-    questions::{StageHelper, serve_helpers},
+    questions::serve_helpers,
     queue::{ClientUse, QueueFull, Quota},
     run::{FleetOptions, FleetOutcome, FleetProgress, FleetRun},
     schedule::Scheduler,

@@ -5,62 +5,14 @@ use std::{
     io::{BufRead, Write},
 };
 
+use passnet_record::stages::{HelperAnswer, HelperQuestion, StageHelper};
 use passnet_services::{Helper, HelperError, HelperPool, Interpreter, PoolLimits};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     error::{FleetError, message},
     station::end_with_parent,
 };
-
-/// A kind of helper that stages ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StageHelper {
-    /// Describes the values of graphs.
-    Annotate,
-    KernelCounts,
-    /// Proves that graphs run.
-    Prove,
-}
-
-impl StageHelper {
-    const fn helper(self) -> Helper {
-        match self {
-            Self::Annotate => Helper::Annotate,
-            Self::KernelCounts => Helper::KernelCounts,
-            Self::Prove => Helper::Prove,
-        }
-    }
-}
-
-/// A question on its way to a node, one line of JSON.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct HelperQuestion {
-    /// Number that the answer repeats.
-    pub(crate) id: u64,
-    /// Version of the driver: another one may give other answers.
-    version: String,
-    helper: StageHelper,
-    /// Bytes that the question may take.
-    memory_bytes: Option<u64>,
-    question: Value,
-}
-
-impl HelperQuestion {
-    pub(crate) fn new(id: u64, helper: StageHelper, memory_bytes: Option<u64>, question: Value) -> Self {
-        Self { id, version: env!("CARGO_PKG_VERSION").to_owned(), helper, memory_bytes, question }
-    }
-}
-
-/// The answer, one line of JSON.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct HelperAnswer {
-    pub(crate) id: u64,
-    /// The reply, or the reason why the graph has none.
-    pub(crate) answer: Result<Value, String>,
-}
 
 /// Answers questions until the end of the input, one at a time.
 ///
@@ -96,10 +48,18 @@ pub fn serve_helpers(input: impl BufRead, mut output: impl Write) -> Result<(), 
 /// Returns one helper, after it has answered.
 fn start_pool(helper: StageHelper, memory_bytes: Option<u64>) -> Result<HelperPool, FleetError> {
     let limits = PoolLimits { processes: 1, memory_bytes };
-    let pool = HelperPool::with_limits(Interpreter::find(), helper.helper(), limits);
+    let pool = HelperPool::with_limits(Interpreter::find(), helper_of(helper), limits);
     // No helper can answer an empty question, but one that runs says so.
     match pool.ask::<Value>(&json!({})) {
         Err(error) if error.is_unfit() => Err(FleetError::Unfit(error.to_string())),
         _ => Ok(pool),
+    }
+}
+
+const fn helper_of(helper: StageHelper) -> Helper {
+    match helper {
+        StageHelper::Annotate => Helper::Annotate,
+        StageHelper::KernelCounts => Helper::KernelCounts,
+        StageHelper::Prove => Helper::Prove,
     }
 }

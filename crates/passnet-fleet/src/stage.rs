@@ -9,8 +9,9 @@ use std::{
 use fs_err as fs;
 use passnet_dataset::{
     Dataset,
-    shard::{ShardError, ShardResult, ShardStage, split},
+    shard::{ShardError, ShardResult, split},
 };
+use passnet_record::stages::ShardStage;
 
 use crate::{
     bridge::BridgeConfig,

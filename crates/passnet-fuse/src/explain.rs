@@ -12,7 +12,7 @@ use crate::{
     back::tuning::{Choices, config_of},
     front::lower::{Lowering, call::Call, storage::is_view_node},
     plan::{
-        config::Config,
+        config::default_config,
         flow::live_nodes,
         precision::find_fragile_nodes,
         select::plan_passes,
@@ -42,7 +42,7 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
                     "  fuse_{pass}: {} as {}{}{}\n    {}\n    predicted: {}\n",
                     counted(site.region.nodes.len(), "operation"),
                     how(site),
-                    if config == Config::default_for(site.target) {
+                    if config == default_config(site.target) {
                         String::new()
                     } else {
                         format!(" ({}, as measured)", config)

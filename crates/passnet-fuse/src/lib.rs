@@ -36,6 +36,6 @@ pub use author::{
     Excluded, ReplacedPart, Written, WrittenPass, tunable_kernels, write_checked_passes, write_judged_parts,
     write_judged_passes, write_passes, write_passes_without,
 };
-pub use back::tuning::{Choices, KernelKey, TunableKernel};
+pub use back::tuning::{Choices, TunableKernel};
 pub use explain::explain;
-pub use plan::config::{Config, Nests, Tiles};
+pub use plan::config::default_config;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::Weights;
+
 /// Version of [`LedgerLine`].
 pub const LEDGER_VERSION: u32 = 1;
 
@@ -93,4 +95,17 @@ pub struct LedgerLine {
     pub schema_version: u32,
     pub settings: CaptureSettings,
     pub model: CapturedModel,
+}
+
+/// Content of `capture.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CaptureDefinition {
+    pub schema_version: u32,
+    pub name: String,
+    pub description: String,
+    /// File with specifications of models, next to `capture.json`.
+    pub models: String,
+    /// Place of the weights where a run does not choose it.
+    #[serde(default)]
+    pub weights: Option<Weights>,
 }

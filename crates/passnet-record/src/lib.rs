@@ -21,7 +21,10 @@
 
 mod addend;
 pub mod agent;
+pub mod attack;
 mod author;
+mod board;
+mod bundle;
 mod capture;
 mod choice;
 mod device;
@@ -35,11 +38,13 @@ mod named;
 mod note;
 mod pass_directory;
 mod profile;
+mod replacement;
 mod retry;
 mod run;
 mod run_metadata;
 mod sample;
 pub mod services;
+pub mod stages;
 mod status;
 mod suite;
 mod tensor;
@@ -47,11 +52,14 @@ mod text;
 mod text_report;
 mod training;
 mod trial_times;
+mod tuning;
 mod verdict;
 
 pub use addend::{Addend, add};
 pub use author::{AuthorParseError, AuthorSpec};
-pub use capture::{CaptureLine, CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
+pub use board::{BoardReply, RESULT_VERSION, ResultStatement, SignedResult, SubmissionState};
+pub use bundle::{BUNDLE_VERSION, BundleFile, BundleManifest};
+pub use capture::{CaptureDefinition, CaptureLine, CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
 pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
@@ -68,6 +76,7 @@ pub use pass_directory::{
     FilePathError, LIBRARY_MANIFEST, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory,
 };
 pub use profile::{Profile, ProfileRow};
+pub use replacement::ReplacementSteps;
 pub use retry::retry_after_ns;
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
 pub use run_metadata::{MetadataError, RunMetadata, WritingCost};
@@ -81,6 +90,7 @@ pub use training::{
     CurveEvent, CurvePoint, TRAINING_VERSION, TrainingInterval, TrainingResults, TrainingScores, TrainingSound,
 };
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
+pub use tuning::{KernelConfig, KernelKey, MeasuredConfig, Nests, Tiles, TuningKey, TuningRecord};
 pub use verdict::{
     AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
     Usage, UsagePair, Verdict,

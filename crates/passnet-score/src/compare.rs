@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use passnet_record::{GraphId, Status};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{GraphOutcome, Interval, Outcomes, ScoreReport, Speedup, TaskScore, random::SplitMix64};
 
@@ -16,7 +16,7 @@ const RESAMPLES: usize = 2000;
 const Z95: f64 = 1.959_963_985;
 
 /// Change of a graph from the first run to the second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// Correct or not handed in before, wrong now.
@@ -36,7 +36,7 @@ pub enum Change {
 }
 
 /// One graph in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GraphChange {
     pub id: GraphId,
     /// Change of the graph.
@@ -49,7 +49,7 @@ pub struct GraphChange {
 }
 
 /// A score of both runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScoreChange {
     /// In the first run.
     pub before: f64,
@@ -62,7 +62,7 @@ pub struct ScoreChange {
 }
 
 /// Two runs compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunComparison {
     /// Graphs that both runs have a verdict for, in the order of the first.
     pub graphs: Vec<GraphChange>,

@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use passnet_record::Status;
+use serde::Serialize;
 
 use crate::{GraphOutcome, Interpretation, MIN_TOLERANCE, ScoreError};
 
@@ -12,7 +11,7 @@ pub(crate) const FIRST_CLASS_TOLERANCE: i32 = 1;
 const FORMS_AGREE: f64 = 1e-9;
 
 /// The free parameters of S_t and ES_t.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EsSettings {
     /// p: a correct graph slower than the baseline counts s^(p+1).
     pub slowdown_penalty: f64,
@@ -41,7 +40,7 @@ impl EsSettings {
 }
 
 /// The statistics that the aggregate forms of S_t and ES_t are computed from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AggregateStatistics {
     /// Geometric mean speed-up of correct graphs; 1 if there are none.
     pub alpha: f64,
@@ -64,7 +63,7 @@ pub struct AggregateStatistics {
 }
 
 /// S_t and ES_t at one tolerance.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToleranceScore {
     /// The tolerance.
     pub t: i32,

@@ -1,10 +1,10 @@
 use passnet_record::Status;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::ScoreError;
 
 /// Meaning of positive tolerances: the `t` from which a failure counts as 1 instead of `b`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interpretation {
     /// Accuracy from 1, everything else from 3; t up to 4.

@@ -1,10 +1,10 @@
 use passnet_record::{GraphId, Status, Timing, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::MIN_TOLERANCE;
 
 /// A confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// Lower bound.
     pub low: f64,
@@ -13,7 +13,7 @@ pub struct Interval {
 }
 
 /// A measured ratio baseline / candidate: finite and positive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Speedup {
     /// The point estimate.
     pub ratio: f64,
@@ -40,7 +40,7 @@ impl Speedup {
 }
 
 /// One graph's verdict reduced to correctness and speed, the input of all scores.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GraphOutcome {
     pub id: GraphId,
     /// Reason why it is not correct at the demanded tolerance; `None` if it is.

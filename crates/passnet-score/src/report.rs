@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use passnet_record::{SCHEMA_VERSION, Status};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     Bootstrap, EsSettings, GraphOutcome, Outcomes, ScoreError, SoundScore, ToleranceScore, WeightTable,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Everything that can change a score of given outcomes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreSettings {
     /// Parameters of S_t and ES_t; the error base is also that of the sound score.
     #[serde(flatten)]
@@ -35,7 +35,7 @@ impl Default for ScoreSettings {
 }
 
 /// Counts and plain means over a set of graphs, in addition to ES_t.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tally {
     /// Graphs that count.
     pub graphs: usize,
@@ -66,7 +66,7 @@ impl Tally {
 }
 
 /// The scores of one task.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskScore {
     pub task: String,
     /// Counts and means.
@@ -79,7 +79,7 @@ pub struct TaskScore {
 }
 
 /// All scores of one author over one suite. Tables, JSON and pages show them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreReport {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,

@@ -1,11 +1,10 @@
-use serde::{Deserialize, Serialize};
-
 use passnet_record::Status;
+use serde::Serialize;
 
 use crate::{GraphOutcome, Interval, ScoreError, Speedup, es::geometric_mean, random::SplitMix64, tasks::TaskOutcomes};
 
 /// Settings of the confidence interval of the sound score.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bootstrap {
     /// Number of resamples of the tasks.
     pub resamples: u32,
@@ -32,7 +31,7 @@ impl Bootstrap {
 }
 
 /// The sound score: what the author is worth against doing nothing, one task one vote.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SoundScore {
     /// Geometric mean over tasks of the geometric mean credit of a task's graphs; 1 is doing nothing.
     pub score: f64,

@@ -1,9 +1,9 @@
 //! Limits on the texts and calls of one reply, so that no reply fills the journal or the context.
 
+use passnet_record::agent::Reply;
 use serde_json::Value;
 
 use crate::{shorten::shortened, tools::MAX_CALLS};
-use passnet_record::agent::Reply;
 
 /// Maximum bytes of one text in a call. It exceeds the limit of a file, so a text that is cut here is refused.
 const MAX_ARGUMENT: usize = 512 << 10;

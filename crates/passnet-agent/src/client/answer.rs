@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use passnet_record::agent::{Finish, Reply, TokenUsage, ToolCall};
+use serde_json::Value;
 
 /// A usable answer.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! The Anthropic messages API.
 
+use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 
 use super::{
     answer::{ModelAnswer, Problem, arguments, count, error_text, name_calls},
     openai::{RequestParameters, as_object},
 };
-use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 
 /// Version of the interface.
 pub(super) const VERSION: &str = "2023-06-01";

@@ -1,12 +1,12 @@
 //! The chat-completions dialects: OpenAI's own, and those of vLLM, SGLang, llama.cpp, and hosted servers.
 
+use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::{
     answer::{ModelAnswer, Problem, arguments, count, error_text, name_calls},
     text_calls::{self, split_thinking},
 };
-use passnet_record::agent::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 
 /// Peculiarities of a server, learnt from its refusals.
 #[derive(Clone, Copy, Debug, Default)]

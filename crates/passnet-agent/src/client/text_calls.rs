@@ -1,9 +1,9 @@
 //! Tool calls in the text, for models whose server does not parse them.
 
+use passnet_record::agent::{Reply, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::answer::arguments;
-use passnet_record::agent::{Reply, ToolCall, ToolSpec};
 
 /// Returns the instructions for a model without native tool calls.
 pub(super) fn instructions(tools: &[ToolSpec]) -> String {

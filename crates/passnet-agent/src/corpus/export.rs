@@ -1,13 +1,13 @@
 //! Trajectories in the forms that trainers read. `docs/reference/trajectories.md` describes them.
 
+use passnet_record::agent::{Message, Style, Trajectory};
+use serde_json::{Value, json};
+
 use crate::{
     client::{openai_message, text_of},
     style::{self, learnt_messages},
     trajectory::conduct_of,
 };
-use serde_json::{Value, json};
-
-use passnet_record::agent::{Message, Style, Trajectory};
 
 /// A form of training data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use passnet_record::agent::{TRAJECTORY_VERSION, Trajectory};
+use passnet_record::agent::{TRAJECTORY_VERSION, Trajectory, TrajectoryVersion};
 
 /// Error of reading trajectories.
 #[derive(Debug, thiserror::Error)]
@@ -97,12 +97,8 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
 fn parse(path: &Path, line: usize, text: &str) -> Result<Trajectory, ReadError> {
     let malformed =
         |error: serde_json::Error| ReadError::Malformed { path: path.to_owned(), line, message: error.to_string() };
-    #[derive(serde::Deserialize)]
-    struct Version {
-        schema_version: u32,
-    }
     // The version is read first: a line of a later version may not parse here, and its error should say why.
-    let Version { schema_version: found } = serde_json::from_str(text).map_err(malformed)?;
+    let TrajectoryVersion { schema_version: found } = serde_json::from_str(text).map_err(malformed)?;
     if found > TRAJECTORY_VERSION {
         return Err(ReadError::Version { path: path.to_owned(), line, found });
     }

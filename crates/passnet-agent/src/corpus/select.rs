@@ -1,12 +1,13 @@
 //! Selection of trajectories.
 
-use crate::{style::style_of, trajectory::conduct_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::{
     ContentId,
     agent::{Conduct, Style, Trajectory},
 };
+
+use crate::{style::style_of, trajectory::conduct_of};
 
 /// Criteria that a trajectory must meet.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use passnet_record::{
 use passnet_run::Suite;
 use serde::Serialize;
 
-use crate::{task::Task, task::TaskError};
+use crate::task::{Task, TaskError};
 
 /// Hashes and op sequences that identify the tasks of evaluation suites.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,5 @@
 //! Counts and curves over trajectories.
 
-use crate::{style::style_of, trajectory::best_so_far};
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::{
@@ -8,6 +7,8 @@ use passnet_record::{
     agent::{AttemptExit, Style, TRAJECTORY_VERSION, TaskEvaluation, TokenUsage, Trajectory},
 };
 use serde::Serialize;
+
+use crate::{style::style_of, trajectory::best_so_far};
 
 /// Distribution over attempts of the best score up to a step. An ended attempt counts with its last value.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -186,9 +187,9 @@ fn quartiles(curves: &[Vec<f64>], step: usize) -> BestSoFar {
 #[cfg(test)]
 mod tests {
     use passnet_record::ContentId;
+    use passnet_record::agent::VerdictSummary;
 
     use super::*;
-    use passnet_record::agent::VerdictSummary;
 
     #[test]
     fn outcomes_have_names() {

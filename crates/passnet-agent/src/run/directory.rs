@@ -7,11 +7,11 @@ use std::{
 };
 
 use fs_err as fs;
+use passnet_record::agent::{JournalEvent, TokenUsage, Trajectory};
 use passnet_run::{FileLock, Suite};
 use serde_json::Value;
 
-use crate::{journal::Journal, journal::JournalError};
-use passnet_record::agent::{JournalEvent, TokenUsage, Trajectory};
+use crate::journal::{Journal, JournalError};
 
 /// Error of a run as a whole.
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use passnet_author::{Target, TypedGraph};
-use passnet_fuse::{Choices, Config};
+use passnet_fuse::{Choices, default_config};
 use passnet_graph::SliceOrder;
-use passnet_record::{FilePathError, ORDER_FILE, PassDirectory, agent::Style};
+use passnet_record::{FilePathError, KernelConfig, ORDER_FILE, PassDirectory, agent::Style};
 
 use super::slip::Slip;
 use crate::graph_facts::is_view;
@@ -130,7 +130,7 @@ fn plain(graphs: &[TypedGraph], target: Target, whole: &PassDirectory) -> Result
 /// Returns a lesson that measures other configurations of the kernels; `None` if they have no others.
 fn tuned(graphs: &[TypedGraph], target: Target, whole: &PassDirectory) -> Option<Lesson> {
     let kernels = passnet_fuse::tunable_kernels(graphs, target);
-    let configs: BTreeSet<Config> = kernels.iter().flat_map(|kernel| kernel.candidates.iter().copied()).collect();
+    let configs: BTreeSet<KernelConfig> = kernels.iter().flat_map(|kernel| kernel.candidates.iter().copied()).collect();
     let mut seen = BTreeSet::from([whole.id().clone()]);
     let mut drafts = Vec::new();
     for config in rotated(&configs.into_iter().collect::<Vec<_>>(), seed(whole)) {
@@ -142,7 +142,7 @@ fn tuned(graphs: &[TypedGraph], target: Target, whole: &PassDirectory) -> Option
     }
     // Neither first nor last: a model must not learn that the first try is always the best, or never.
     let place = drafts.len().min(1);
-    drafts.insert(place, Draft { passes: whole.clone(), note: Config::default_for(target).to_string() });
+    drafts.insert(place, Draft { passes: whole.clone(), note: default_config(target).to_string() });
     (drafts.len() > 1).then_some(Lesson { approach: Approach::Configs, drafts })
 }
 

@@ -1,10 +1,11 @@
 //! Words of the teacher. Everything about speed and verdicts is quoted from observations.
 
+use passnet_record::agent::Message;
+
 use super::{
     edit::Edit,
     lesson::{Approach, Lesson, order_of},
 };
-use passnet_record::agent::Message;
 
 /// Last observations of a conversation.
 #[derive(Clone, Copy)]

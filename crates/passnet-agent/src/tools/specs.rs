@@ -1,9 +1,9 @@
 //! Descriptions of the tools for models.
 
+use passnet_record::agent::ToolSpec;
 use serde_json::{Value, json};
 
 use super::docs::TOPICS;
-use passnet_record::agent::ToolSpec;
 
 const WHICH_GRAPH: &str = "name of the graph; the first one if not given";
 

@@ -7,44 +7,15 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_fuse::{Choices, Config, KernelKey, tunable_kernels};
-use passnet_record::{ContentId, Fingerprint, SCHEMA_VERSION};
-use serde::{Deserialize, Serialize};
+use passnet_fuse::{Choices, tunable_kernels};
+use passnet_record::{
+    ContentId, Fingerprint, KernelConfig, KernelKey, MeasuredConfig, SCHEMA_VERSION, TuningKey, TuningRecord,
+};
 
 use super::typed_suite::TypedSuite;
 
 /// Folder below the cache folder. Files of another format are in another folder.
 const FOLDER: &str = "tuning-1";
-
-/// Identity of a measurement: the kernel, and all conditions that could make another configuration better.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct TuningKey {
-    kernel: KernelKey,
-    /// Name of the accelerator, else of the CPU.
-    device: String,
-    /// Versions of what compiles kernels, and of PassNet.
-    versions: BTreeMap<String, String>,
-}
-
-/// A measured configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Configuration of the kernel.
-    pub config: Config,
-    /// Speed-up of its graph over eager mode.
-    pub speedup: f64,
-}
-
-/// One file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct TuningRecord {
-    schema_version: u32,
-    key: TuningKey,
-    /// The configuration to use.
-    best: Config,
-    /// All that were measured, the model's first.
-    measured: Vec<Measured>,
-}
 
 /// The configurations that are known for one machine.
 #[derive(Debug)]
@@ -77,7 +48,7 @@ impl Database {
     }
 
     /// Returns the best configuration of a kernel. A file that is damaged counts as missing: the next measurement replaces it.
-    pub fn best(&self, kernel: &KernelKey) -> Option<Config> {
+    pub fn best(&self, kernel: &KernelKey) -> Option<KernelConfig> {
         let key = self.key(kernel);
         let path = self.path(&key).ok()?;
         let text = fs::read(&path).ok()?;
@@ -101,7 +72,7 @@ impl Database {
     ///
     /// # Errors
     /// If the file system reports an error.
-    pub fn remember(&self, kernel: &KernelKey, best: Config, measured: Vec<Measured>) -> io::Result<()> {
+    pub fn remember(&self, kernel: &KernelKey, best: KernelConfig, measured: Vec<MeasuredConfig>) -> io::Result<()> {
         let key = self.key(kernel);
         let path = self.path(&key)?;
         fs::create_dir_all(&self.folder)?;
@@ -126,7 +97,7 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
-    use passnet_fuse::{Nests, Tiles};
+    use passnet_record::{Nests, Tiles};
 
     use super::*;
 
@@ -146,11 +117,11 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let database = Database::new(cache.path(), &machine("g++ 12"));
         let kernel = |size| KernelKey { code: ContentId::of(b"code"), sizes: vec![size] };
-        let config = Config::Nests(Nests { vectors: true, keeps_rows: false });
+        let config = KernelConfig::Nests(Nests { vectors: true, keeps_rows: false });
         assert!(!Database::has_entries(cache.path()));
         assert_eq!(database.best(&kernel(1)), None);
         for size in [1, 2] {
-            database.remember(&kernel(size), config, vec![Measured { config, speedup: 1.5 }]).unwrap();
+            database.remember(&kernel(size), config, vec![MeasuredConfig { config, speedup: 1.5 }]).unwrap();
         }
         assert!(Database::has_entries(cache.path()));
         assert_eq!((database.best(&kernel(1)), database.best(&kernel(3))), (Some(config), None));
@@ -159,7 +130,7 @@ mod tests {
         let damaged = database.path(&database.key(&kernel(1))).unwrap();
         fs::write(&damaged, "{\"schema_version\": 1, \"key\"").unwrap();
         assert_eq!((database.best(&kernel(1)), database.best(&kernel(2))), (None, Some(config)));
-        let tiles = Config::Tiles(Tiles { elements: 1, warps: -1 });
+        let tiles = KernelConfig::Tiles(Tiles { elements: 1, warps: -1 });
         database.remember(&kernel(1), tiles, Vec::new()).unwrap();
         assert_eq!(database.best(&kernel(1)), Some(tiles));
     }

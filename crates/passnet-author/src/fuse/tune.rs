@@ -9,15 +9,14 @@ use std::{
 };
 
 use passnet_eval::{Candidate, EvalError, Referee};
-use passnet_fuse::{Config, KernelKey, TunableKernel, tunable_kernels, write_passes};
+use passnet_fuse::{TunableKernel, default_config, tunable_kernels, write_passes};
 use passnet_graph::TypedGraph;
-use passnet_record::{Baseline, ExecutionPath, RatioInterval, RunSettings, Verdict, counted};
+use passnet_record::{
+    Baseline, ExecutionPath, KernelConfig, KernelKey, MeasuredConfig, RatioInterval, RunSettings, Verdict, counted,
+};
 use passnet_run::GraphSample;
 
-use super::{
-    database::{Database, Measured},
-    typed_suite::TypedSuite,
-};
+use super::{database::Database, typed_suite::TypedSuite};
 use crate::author::AuthorError;
 
 /// Counts of a call of [`Tuner::tune`].
@@ -116,10 +115,10 @@ impl Tuner {
         graph: &TypedGraph,
         sample: &GraphSample,
         suite: &TypedSuite,
-    ) -> Result<(Config, Vec<Measured>), AuthorError> {
-        let model = Config::default_for(suite.target());
+    ) -> Result<(KernelConfig, Vec<MeasuredConfig>), AuthorError> {
+        let model = default_config(suite.target());
         let mut measured = Vec::new();
-        let mut best: Option<(Config, RatioInterval)> = None;
+        let mut best: Option<(KernelConfig, RatioInterval)> = None;
         let mut tolerance = None;
         for config in std::iter::once(model).chain(place.candidates.iter().copied()) {
             let choices = BTreeMap::from([(place.key.clone(), config)]);
@@ -127,7 +126,7 @@ impl Tuner {
             let candidate = Candidate::Passes(passes);
             let verdict = self.referee.evaluate(sample, &candidate)?.verdict;
             let Some(speedup) = speedup(&verdict) else { continue };
-            measured.push(Measured { config, speedup: speedup.ratio });
+            measured.push(MeasuredConfig { config, speedup: speedup.ratio });
             // Many configurations are compared, so the best of them is partly luck. Both intervals have to exclude
             // the other ratio.
             let is_surely_better = |known: &RatioInterval| speedup.low > known.ratio && speedup.ratio > known.high;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use fs_err as fs;
-use serde::{Deserialize, Serialize};
+use passnet_record::ReplacementSteps;
 
 use super::{
     checksums,
@@ -24,17 +24,6 @@ pub(crate) struct FileReplacement {
     replaced: Vec<PathBuf>,
     /// Replaced files that are kept under another name, because some of their rows cannot be read.
     damaged: BTreeSet<PathBuf>,
-}
-
-/// The steps of a replacement, by numbers of files.
-#[derive(Serialize, Deserialize)]
-struct Steps {
-    /// Files that are kept as damaged ones.
-    damaged: Vec<u32>,
-    /// New files.
-    written: Vec<u32>,
-    /// Old files that no new one takes the place of.
-    removed: Vec<u32>,
 }
 
 impl FileReplacement {
@@ -67,7 +56,7 @@ impl FileReplacement {
         let written: Vec<u32> = written.into_iter().collect();
         let mut removed = numbers(false);
         removed.retain(|number| !written.contains(number));
-        let steps = Steps { damaged: numbers(true), removed, written };
+        let steps = ReplacementSteps { damaged: numbers(true), removed, written };
         // There may be no folder to write the list of steps to.
         if self.replaced.is_empty() && steps.written.is_empty() {
             return Ok(());
@@ -90,7 +79,8 @@ pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
         return Ok(());
     }
     // An incomplete list belongs to a replacement that had not begun.
-    let Some(steps) = fs::read(&list).ok().and_then(|text| serde_json::from_slice::<Steps>(&text).ok()) else {
+    let Some(steps) = fs::read(&list).ok().and_then(|text| serde_json::from_slice::<ReplacementSteps>(&text).ok())
+    else {
         return fs::remove_file(&list).map_err(failed(&list));
     };
     // The old checksums do not fit the new files. Without any, an interrupted replacement is not taken for damage.

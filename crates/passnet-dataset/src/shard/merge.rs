@@ -6,7 +6,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::work::{ShardError, ShardResult, ShardStage};
+use passnet_record::stages::ShardStage;
+
+use super::work::{ShardError, ShardResult};
 use crate::{
     Dataset, Failure, Table,
     annotate::{Annotated, annotate_with},

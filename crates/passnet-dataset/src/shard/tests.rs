@@ -4,10 +4,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use passnet_record::stages::{ShardManifest, ShardStage};
 use serde_json::Value;
 
+use super::work::method_of;
 use super::{
-    work::{OUTPUT, REPORT, STAGE, ShardManifest, write_json},
+    work::{OUTPUT, REPORT, STAGE, write_json},
     *,
 };
 use crate::{
@@ -98,7 +100,7 @@ fn shards_of_any_size_give_the_files_of_one_machine() {
         assert!(split(&stage, &spread, Path::new(""), &scratch("again"), graphs).unwrap().is_empty());
 
         for stage in [FOLD, ShardStage::SingleOps] {
-            let one = mine(&alone, stage.method().unwrap().unwrap(), &alone).unwrap();
+            let one = mine(&alone, method_of(&stage).unwrap().unwrap(), &alone).unwrap();
             let results = run(&stage, &spread, Path::new(""), &scratch("fold"), graphs);
             let merged = merge_mined(&stage, &results, &spread).unwrap();
             assert!(one.subgraphs > 0);

@@ -7,8 +7,9 @@ use std::{
 };
 
 use fs_err as fs;
+use passnet_record::stages::{ShardManifest, ShardReport, ShardStage};
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -29,75 +30,6 @@ const INPUT: &str = "in";
 pub(super) const OUTPUT: &str = "out";
 /// File of a result with counts and failures.
 pub(super) const REPORT: &str = "report.json";
-
-/// A stage that works on each graph separately, with its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "stage", rename_all = "snake_case")]
-pub enum ShardStage {
-    /// Samples to rows.
-    Import,
-    /// Facts about the values of graphs.
-    Annotate {
-        /// Bytes of inputs above which a graph is not run, only propagated.
-        max_bytes: u64,
-        /// Time limit of a graph, in seconds.
-        seconds: f64,
-        /// Memory limit of a worker, in bytes.
-        memory_bytes: Option<u64>,
-    },
-    /// Canonical folding.
-    Fold {
-        /// Least number of ops of a subgraph.
-        min_ops: u32,
-        /// One more than the most ops of a subgraph.
-        end_ops: u32,
-        /// Distance of cuts outside loops.
-        reach: u32,
-    },
-    /// Every op.
-    SingleOps,
-}
-
-impl ShardStage {
-    /// Returns the name of the stage.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Import => "import",
-            Self::Annotate { .. } => "annotate",
-            Self::Fold { .. } | Self::SingleOps => "fold",
-        }
-    }
-
-    pub(super) fn method(&self) -> Result<Option<Method>, BoundsError> {
-        Ok(match *self {
-            Self::Import | Self::Annotate { .. } => None,
-            Self::Fold { min_ops, end_ops, reach } => {
-                Some(Method::Canonical(CanonicalSettings { bounds: SizeBounds::new(min_ops, end_ops)?, reach }))
-            }
-            Self::SingleOps => Some(Method::SingleOps),
-        })
-    }
-}
-
-/// The stage of a shard, and the version that it was split by: another one may give other rows.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ShardManifest {
-    pub(super) version: String,
-    #[serde(flatten)]
-    pub(super) stage: ShardStage,
-}
-
-/// Counts and failures of a shard.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct ShardReport {
-    /// Samples that could not be used, and why.
-    pub(super) failures: Vec<(String, String)>,
-    pub(super) graphs: usize,
-    pub(super) ops: usize,
-    pub(super) covered: usize,
-    pub(super) ranges: usize,
-    pub(super) open: usize,
-}
 
 /// Error of a stage on shards.
 #[derive(Debug, thiserror::Error)]
@@ -296,7 +228,7 @@ pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
             annotated.failures.into_iter().filter(|failure| is_over_memory(&failure.message)).collect()
         }
         ShardStage::Fold { .. } | ShardStage::SingleOps => {
-            let Some(method) = stage.method()? else { return Ok(()) };
+            let Some(method) = method_of(&stage)? else { return Ok(()) };
             let mined = mine(&input, method, &output)?;
             report = ShardReport {
                 graphs: mined.graphs,
@@ -369,4 +301,15 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ShardErro
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ShardError> {
     let text = serde_json::to_vec(value).map_err(|source| ShardError::Malformed { path: path.to_owned(), source })?;
     Ok(fs::write(path, text)?)
+}
+
+/// Returns how a stage finds subgraphs; `None` if it finds none.
+pub(super) fn method_of(stage: &ShardStage) -> Result<Option<Method>, BoundsError> {
+    Ok(match *stage {
+        ShardStage::Import | ShardStage::Annotate { .. } => None,
+        ShardStage::Fold { min_ops, end_ops, reach } => {
+            Some(Method::Canonical(CanonicalSettings { bounds: SizeBounds::new(min_ops, end_ops)?, reach }))
+        }
+        ShardStage::SingleOps => Some(Method::SingleOps),
+    })
 }

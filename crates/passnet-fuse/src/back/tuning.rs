@@ -3,23 +3,17 @@
 use std::collections::BTreeMap;
 
 use passnet_graph::Target;
-use passnet_record::ContentId;
-use serde::{Deserialize, Serialize};
+use passnet_record::{ContentId, KernelConfig, KernelKey};
 
 use super::print::{cpp, merge::split, triton};
-use crate::plan::{config::Config, site::PassSite, stage::Program};
-
-/// Identity of a kernel: equal keys mean equal code.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct KernelKey {
-    /// Hash of the code in the default configuration, without its sizes and with the types of its tensors.
-    pub code: ContentId,
-    /// Sizes in the code, in the order in which they occur.
-    pub sizes: Vec<i64>,
-}
+use crate::plan::{
+    config::{default_config, other_configs},
+    site::PassSite,
+    stage::Program,
+};
 
 /// Configurations of kernels that differ from the default.
-pub type Choices = BTreeMap<KernelKey, Config>;
+pub type Choices = BTreeMap<KernelKey, KernelConfig>;
 
 /// A kernel of a task, with the other configurations that it can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +22,7 @@ pub struct TunableKernel {
     pub graph: usize,
     pub key: KernelKey,
     /// Configurations whose code differs from the default and from each other.
-    pub candidates: Vec<Config>,
+    pub candidates: Vec<KernelConfig>,
 }
 
 impl TunableKernel {
@@ -36,8 +30,8 @@ impl TunableKernel {
         let printed = |config| (printed(program, config), config);
         // Many configurations print the same code, as those of tiles that are larger than the tensor. Each text is
         // measured once.
-        let mut seen = vec![printed(Config::default_for(target))];
-        for config in Config::others(target) {
+        let mut seen = vec![printed(default_config(target))];
+        for config in other_configs(target) {
             let other = printed(config);
             if seen.iter().all(|(text, _)| *text != other.0) {
                 seen.push(other);
@@ -49,17 +43,17 @@ impl TunableKernel {
 }
 
 /// Returns the configuration of a site's kernels.
-pub(crate) fn config_of(site: &PassSite, choices: &Choices) -> Config {
+pub(crate) fn config_of(site: &PassSite, choices: &Choices) -> KernelConfig {
     let chosen = site.program().filter(|_| !choices.is_empty());
     let chosen = chosen.and_then(|program| choices.get(&key(program, site.target)).copied());
-    chosen.unwrap_or_else(|| Config::default_for(site.target))
+    chosen.unwrap_or_else(|| default_config(site.target))
 }
 
 /// Returns the key of a program's kernels on a target.
 fn key(program: &Program, target: Target) -> KernelKey {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let mut sizes = Vec::new();
-    for text in printed(program, Config::default_for(target)) {
+    for text in printed(program, default_config(target)) {
         let (skeleton, own) = split(&text);
         parts.extend(skeleton.pieces().iter().map(|piece| piece.as_bytes().to_vec()));
         sizes.extend(own);
@@ -68,13 +62,13 @@ fn key(program: &Program, target: Target) -> KernelKey {
 }
 
 /// Returns all code of a program, with marks around sizes.
-fn printed(program: &Program, config: Config) -> Vec<String> {
+fn printed(program: &Program, config: KernelConfig) -> Vec<String> {
     match config {
-        Config::Nests(nests) => {
+        KernelConfig::Nests(nests) => {
             let bodies = cpp::functions::functions(program, nests, true).into_iter().map(|function| function.body);
             bodies.chain(cpp::parameters(program)).collect()
         }
-        Config::Tiles(tiles) => {
+        KernelConfig::Tiles(tiles) => {
             let types = program.buffers.iter().map(|buffer| format!("{:?}", buffer.dtype));
             let kernels = triton::kernels(program, tiles);
             kernels

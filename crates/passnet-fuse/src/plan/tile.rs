@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    config::Tiles,
-    stage::{Stage, Statement, roots},
-};
+use passnet_record::Tiles;
+
+use super::stage::{Stage, Statement, roots};
 use crate::front::{
     arena::Arena,
     expr::Expr,

@@ -86,6 +86,12 @@ pub struct Trajectory {
     pub wall_ns: u64,
 }
 
+/// The version of a line of a file of trajectories, for readers that have to know it before the other fields.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct TrajectoryVersion {
+    pub schema_version: u32,
+}
+
 impl Trajectory {
     /// Returns all evaluations before the final one, with their steps.
     pub fn evaluations(&self) -> impl Iterator<Item = (u32, &TaskEvaluation)> {

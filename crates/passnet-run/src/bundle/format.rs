@@ -2,15 +2,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use passnet_record::{ContentId, RunHeader};
-use serde::{Deserialize, Serialize};
+use passnet_record::ContentId;
 
 use crate::{RunLog, StoreError};
 
 /// Extension of bundles.
 pub const EXTENSION: &str = "pnb";
-/// Version of the format.
-pub(super) const SCHEMA_VERSION: u32 = 1;
 /// First entry of the archive.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Second entry of the archive.
@@ -56,25 +53,6 @@ pub enum BundleError {
         /// The limit in bytes.
         most: u64,
     },
-}
-
-/// One file of a bundle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileEntry {
-    pub(super) path: String,
-    pub(super) bytes: u64,
-    pub(super) blake3: ContentId,
-}
-
-/// First entry of a bundle: what else is in it. The BLAKE3 hash of its bytes is the id of the bundle.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Manifest {
-    pub(super) schema_version: u32,
-    pub(super) header: RunHeader,
-    pub(super) finished: bool,
-    pub(super) files: Vec<FileEntry>,
-    /// Blobs that the log names and the run directory no longer had.
-    pub(super) missing: Vec<ContentId>,
 }
 
 /// A verified bundle.

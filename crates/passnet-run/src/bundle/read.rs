@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
-use passnet_record::{ContentId, RatioInterval, RunEvent, SideTiming, SideTrials, Timing, TrialTimes};
+use passnet_record::{
+    BUNDLE_VERSION, BundleManifest, ContentId, RatioInterval, RunEvent, SideTiming, SideTrials, Timing, TrialTimes,
+};
 
 use super::{
-    format::{Bundle, BundleError, LOG, MANIFEST, MAX_BYTES, MAX_MANIFEST, Manifest, SCHEMA_VERSION, blob_name},
+    format::{Bundle, BundleError, LOG, MANIFEST, MAX_BYTES, MAX_MANIFEST, blob_name},
     write::named_blobs,
 };
 use crate::RunLog;
@@ -99,10 +101,10 @@ fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Ve
     Ok(bytes)
 }
 
-fn parse_manifest(text: &[u8], most: u64) -> Result<Manifest, BundleError> {
+fn parse_manifest(text: &[u8], most: u64) -> Result<BundleManifest, BundleError> {
     let error = |message: String| BundleError::Manifest(message);
-    let manifest: Manifest = serde_json::from_slice(text).map_err(|found| error(found.to_string()))?;
-    if manifest.schema_version != SCHEMA_VERSION {
+    let manifest: BundleManifest = serde_json::from_slice(text).map_err(|found| error(found.to_string()))?;
+    if manifest.schema_version != BUNDLE_VERSION {
         let found = manifest.schema_version;
         return Err(error(format!("schema version {found} is newer than this program; install a newer PassNet")));
     }
@@ -124,7 +126,7 @@ fn parse_manifest(text: &[u8], most: u64) -> Result<Manifest, BundleError> {
 fn blobs(
     log: &RunLog,
     mut contents: BTreeMap<String, Vec<u8>>,
-    manifest: &Manifest,
+    manifest: &BundleManifest,
 ) -> Result<BTreeMap<ContentId, Vec<u8>>, BundleError> {
     let mut blobs = BTreeMap::new();
     for id in named_blobs(log) {

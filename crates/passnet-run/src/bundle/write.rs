@@ -7,9 +7,9 @@ use std::{
     path::Path,
 };
 
-use passnet_record::{ContentId, RunEvent};
+use passnet_record::{BUNDLE_VERSION, BundleFile, BundleManifest, ContentId, RunEvent};
 
-use super::format::{BundleError, FileEntry, LOG, MANIFEST, Manifest, SCHEMA_VERSION, blob_name};
+use super::format::{BundleError, LOG, MANIFEST, blob_name};
 use crate::{RunLog, read_blob};
 
 /// Compression level; bundles are written once.
@@ -34,14 +34,14 @@ pub fn write(run: &Path, out: &Path) -> Result<(ContentId, usize), BundleError> 
             None => missing.push(id),
         }
     }
-    let entry = |(path, bytes): &(String, Vec<u8>)| FileEntry {
+    let entry = |(path, bytes): &(String, Vec<u8>)| BundleFile {
         path: path.clone(),
         bytes: bytes.len() as u64,
         blake3: ContentId::of(bytes),
     };
     let lost = missing.len();
-    let manifest = Manifest {
-        schema_version: SCHEMA_VERSION,
+    let manifest = BundleManifest {
+        schema_version: BUNDLE_VERSION,
         header: log.header,
         finished: log.finished,
         files: files.iter().map(entry).collect(),

@@ -6,6 +6,7 @@ use anyhow::Result;
 use passnet_author::{modification_times, next_step, verdict_report};
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, run::Progress};
+use passnet_flags::{EvalArgs, author_names};
 use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict, counted};
 use passnet_run::{SampleFolder, Selection, Suite};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
@@ -20,7 +21,6 @@ use crate::{
     output,
     progress::ProgressLine,
 };
-use passnet_flags::{EvalArgs, author_names};
 
 /// Pause between two checks of the pass directory with `--watch`.
 const WATCH_EVERY: Duration = Duration::from_millis(300);

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use fs_err as fs;
-use passnet_agent::{corpus, corpus::Criteria, corpus::EvaluationTasks, corpus::Format, corpus::TrajectoryStats};
+use passnet_agent::corpus::{self, Criteria, EvaluationTasks, Format, TrajectoryStats};
 use passnet_dataset::{
     open_suite,
     store::{TableWriter, TrajectoryRow},
 };
+use passnet_flags::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs};
 use passnet_record::agent::Trajectory;
 use passnet_run::Selection;
 
 use crate::{failure::usage, output};
-use passnet_flags::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {

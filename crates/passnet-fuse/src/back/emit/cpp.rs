@@ -14,7 +14,7 @@ use crate::{
         },
         tuning::{Choices, config_of},
     },
-    plan::{site::PassSite, stage::Program},
+    plan::{config::nests_of, site::PassSite, stage::Program},
 };
 
 pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> TargetCode {
@@ -124,7 +124,7 @@ impl Kernels {
         let programs: Vec<_> = sites.iter().filter_map(|site| Some((site, site.program()?))).collect();
         let functions_of = |divides: bool| -> Vec<Vec<CppFunction>> {
             let of = |(site, program): &(&PassSite, &Program)| {
-                cpp::functions::functions(program, config_of(site, choices).nests(), divides)
+                cpp::functions::functions(program, nests_of(config_of(site, choices)), divides)
             };
             programs.iter().map(of).collect()
         };

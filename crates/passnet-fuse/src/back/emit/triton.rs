@@ -14,7 +14,7 @@ use crate::{
         },
         tuning::{Choices, config_of},
     },
-    plan::{site::PassSite, stage::Role},
+    plan::{config::tiles_of, site::PassSite, stage::Role},
 };
 
 /// Sites whose kernels differ in sizes only.
@@ -36,7 +36,7 @@ fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<KernelVariant>, Vec<(
     let mut variants: Vec<KernelVariant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
     for (site, program) in sites.iter().filter_map(|site| Some((site, site.program()?))) {
-        let kernels = triton::kernels(program, config_of(site, choices).tiles());
+        let kernels = triton::kernels(program, tiles_of(config_of(site, choices)));
         let (skeletons, sizes): (Vec<Skeleton>, Vec<Vec<i64>>) =
             kernels.iter().map(|kernel| split(&kernel.body)).unzip();
         let buffers: Vec<Vec<String>> = kernels.iter().map(|kernel| kernel.buffers.clone()).collect();

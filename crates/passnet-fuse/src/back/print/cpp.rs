@@ -12,7 +12,7 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_record::DType;
+use passnet_record::{DType, Nests};
 
 use self::division::Division;
 use super::{buffer_names, order::ValueDepths, size, summed};
@@ -23,7 +23,6 @@ use crate::{
         tensor::TensorId,
     },
     plan::{
-        config::Nests,
         running::RunningSums,
         stage::{Buffer, Loop, Program, Role, Segment, Stage, Statement, roots},
     },

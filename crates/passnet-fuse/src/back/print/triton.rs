@@ -12,7 +12,7 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_record::DType;
+use passnet_record::{DType, Tiles};
 
 use self::extent::{Extent, LoadCondition};
 use super::{size, summed};
@@ -24,7 +24,6 @@ use crate::{
         tensor::TensorId,
     },
     plan::{
-        config::Tiles,
         contraction::Contraction,
         stage::{Loop, Program, Stage, Statement, roots},
         tile::Tile,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use passnet_agent::{Evaluator, ReplayedTrajectory, VerdictCache, corpus, replay_report, replay_trajectory};
 use passnet_dataset::open_suite;
+use passnet_flags::ReplayArgs;
 use passnet_record::agent::TRAJECTORY_VERSION;
 use passnet_run::Selection;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use crate::{
     failure::{exit_code, usage},
     output,
 };
-use passnet_flags::ReplayArgs;
 
 #[derive(Serialize)]
 struct ReplayReport {

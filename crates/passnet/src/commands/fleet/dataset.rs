@@ -12,13 +12,16 @@ use passnet_dataset::{
     Dataset, Table,
     fold::SizeBounds,
     pipeline::Runners,
-    shard::{ShardError, ShardResult, ShardStage, merge_annotations, merge_import, merge_mined, run_shard, stage_of},
+    shard::{ShardError, ShardResult, merge_annotations, merge_import, merge_mined, run_shard, stage_of},
 };
+use passnet_flags::{BuildSuitesArgs, FleetDatasetArgs, FleetStage, FoldMode};
 use passnet_fleet::{
-    BridgeConfig, FleetError, HelperCluster, HelperFleet, StageHelper, StageRun, TaskCluster, TaskProgress,
-    end_with_parent,
+    BridgeConfig, FleetError, HelperCluster, HelperFleet, StageRun, TaskCluster, TaskProgress, end_with_parent,
 };
-use passnet_record::counted;
+use passnet_record::{
+    counted,
+    stages::{ShardStage, StageHelper},
+};
 use passnet_services::{Helper, Interpreter, PoolLimits};
 use serde_json::Value;
 
@@ -31,7 +34,6 @@ use crate::{
     output,
     progress::{ProgressLines, bar},
 };
-use passnet_flags::{BuildSuitesArgs, FleetDatasetArgs, FleetStage, FoldMode};
 
 /// Runs a stage on a cluster.
 pub(super) fn run(args: &FleetDatasetArgs) -> Result<ExitCode> {

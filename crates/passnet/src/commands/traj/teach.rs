@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use passnet_agent::{Evaluator, VerdictCache, course::Course};
 use passnet_dataset::open_suite;
+use passnet_flags::TeachArgs;
 use passnet_record::agent::Style;
 
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     failure::exit_code,
     output,
 };
-use passnet_flags::TeachArgs;
 
 /// Writes all trajectories, or continues with the missing ones. Returns exit code 1 if some are still missing.
 pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {

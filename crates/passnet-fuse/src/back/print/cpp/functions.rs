@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use passnet_record::Nests;
+
 use super::{CppPrinter, division::Division};
 use crate::{
     front::expr::{BufferId, Expr},
-    plan::{
-        config::Nests,
-        stage::{Program, Role, Stage, Statement, roots},
-    },
+    plan::stage::{Program, Role, Stage, Statement, roots},
 };
 
 /// A C++ function of a program.
