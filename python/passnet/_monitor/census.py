@@ -46,9 +46,10 @@ def idle() -> Iterator[None]:
 
 def _counted_method(method: Callable[..., Any], *, warms_up: bool) -> Callable[..., Any]:
     def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _native.count_launch():
+        # A warm-up compiles and launches nothing.
+        if kwargs.get("warmup") or _native.count_launch():
             return method(self, *args, **kwargs)
-        # A warm-up compiles what the caller may ask for, and launches nothing.
+        # The caller may ask for the compiled kernel.
         return method(self, *args, **{**kwargs, "warmup": True}) if warms_up else None
 
     return launch

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from passnet import _native
 
 _KINDS = {"fp32": "f", "f32": "f", "fp64": "d", "f64": "d"}
 _INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (1, 8, 16, 32, 64)}
+_loading = threading.Lock()
 
 
 def triton(function: Any) -> Any:
     """Makes launches of a `triton.jit` function cheap for the host, without any other effect.
 
-    The first launch for each combination of types, alignments and constants goes through Triton, which compiles the kernel.
+    Triton compiles and loads the kernel at the first launch for each combination of types, alignments and constants.
     Without a GPU, and for an autotuned kernel, `function` itself is returned. Launch hooks of profilers built on Triton's do
-    not see the later launches; CUPTI does.
+    not see the launches; CUPTI does.
     """
     import torch
     from triton.runtime.jit import JITFunction
@@ -30,6 +34,8 @@ def triton(function: Any) -> Any:
 
 def _describe(kernel: Any, count: int) -> tuple[int, int, int, str] | None:
     """The arguments of a launch of a compiled kernel (see `TritonLauncher`), or None if only Triton can launch it."""
+    if kernel is None:
+        return None
     metadata = kernel.metadata
     special = ("global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "launch_pdl")
     if any(getattr(metadata, name, 0) for name in special) or getattr(metadata, "num_ctas", 1) != 1:
@@ -38,7 +44,37 @@ def _describe(kernel: Any, count: int) -> tuple[int, int, int, str] | None:
     # Arguments given by name, and so out of order, are constants or Triton's own business.
     if None in kinds[:count] or any(kind != " " for kind in kinds[count:]):
         return None
+    _load(kernel)
     return kernel.function, 32 * metadata.num_warps, metadata.shared, "".join(kinds[:count])
+
+
+def _load(kernel: Any) -> None:
+    """Loads a compiled kernel to the device, without a launcher of Triton's: a C compiler makes one for each signature."""
+    from triton.runtime import driver
+
+    active = driver.active
+    with _loading:
+        make = active.launcher_cls
+        # Kernels that Triton itself loads meanwhile, in another thread, get such a launcher too, which does the same.
+        active.launcher_cls = functools.partial(_LateLauncher, make)
+        try:
+            kernel._init_handles()
+        finally:
+            active.launcher_cls = make
+
+
+class _LateLauncher:
+    """A launcher of Triton's that is made at its first launch."""
+
+    def __init__(self, make: Callable[..., Any], *of: Any) -> None:
+        self._make = functools.partial(make, *of)
+
+    @functools.cached_property
+    def _launcher(self) -> Callable[..., Any]:
+        return self._make()
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._launcher(*arguments, **named)
 
 
 def _kind(type_: str) -> str | None:

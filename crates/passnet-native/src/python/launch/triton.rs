@@ -1,8 +1,8 @@
 //! Kernels of Triton: `passnet.kernels.triton`.
 //!
-//! Triton binds arguments, builds a key and looks the kernel up in Python, at about ten microseconds a launch. Here the first
-//! launch of each specialisation goes through Triton, which compiles, launches and returns the kernel. Later launches build a key
-//! of a few words, scan the known keys, and call the driver once.
+//! Triton binds arguments, builds a key and looks the kernel up in Python, at about ten microseconds a launch. Here Triton only
+//! compiles and loads the kernel, at the first launch of each specialisation. A launch builds a key of a few words, scans the known
+//! keys, and calls the driver once. Triton's own launcher, which a C compiler makes for each signature in 0.2 to 0.4 s, is not needed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -194,32 +194,29 @@ impl TritonLauncher {
             all.iter().find(|known| known.key == key.words).map(|found| found.known.clone())
         };
         let known = match known {
-            Some(Known::Native(kernel, kinds)) => {
-                let words = kinds.iter().map(|&(place, kind)| match kind {
-                    Kind::Float => u64::from((f64::from_bits(key.arguments[place]) as f32).to_bits()),
-                    _ => key.arguments[place],
-                });
-                let words = words.collect();
-                let grid = self.grid(py, grid, arguments, named)?;
-                let stream = current_stream(&self.stream, py, device)?;
-                // SAFETY: Triton compiled the kernel for arguments with this key, and `words` holds them, followed by
-                // null pointers, which stand for the scratch memory it does not use. Its caller vouches for the
-                // memory, as with any launch through Triton.
-                #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
-                unsafe {
-                    kernel.launch(grid, stream, words)?;
-                }
-                Known::Native(kernel, kinds)
-            }
-            Some(Known::Plain) => return self.plain(py, grid, arguments, named).map(drop),
-            None => {
-                let kernel = unobserved(py, || self.plain(py, grid, arguments, named))?;
-                self.remember(py, key, kernel, arguments, named)?
-            }
+            Some(known) => known,
+            None => unobserved(py, || {
+                let kernel = self.compiled(py, grid, arguments, named)?;
+                self.remember(py, &key, kernel, arguments, named)
+            })?,
         };
+        let Known::Native(kernel, kinds) = known else {
+            return self.plain(py, grid, arguments, named).map(drop);
+        };
+        let words = kinds.iter().map(|&(place, kind)| match kind {
+            Kind::Float => u64::from((f64::from_bits(key.arguments[place]) as f32).to_bits()),
+            _ => key.arguments[place],
+        });
+        let words = words.collect();
+        let grid = self.grid(py, grid, arguments, named)?;
+        let stream = current_stream(&self.stream, py, device)?;
+        // SAFETY: Triton compiled the kernel for arguments with this key, and `words` holds them, followed by null pointers, which
+        // stand for the scratch memory it does not use. Its caller vouches for the memory, as with any launch through Triton.
+        #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
+        unsafe {
+            kernel.launch(grid, stream, words)?;
+        }
         note(|| {
-            let Known::Native(kernel, kinds) = known else { return Ok(None) };
-            let grid = self.grid(py, grid, arguments, named)?;
             let values = kinds.iter().map(|&(place, kind)| Ok((kind, arguments.get_item(place)?)));
             let words = recorded_words(values.collect::<PyResult<Vec<_>>>()?.into_iter())?;
             let work = Work::Cuda { kernel, grid, device, is_aligned: true };
@@ -247,7 +244,21 @@ impl TritonLauncher {
         grid_of(&grid.call1((bound,))?)
     }
 
-    /// Launches through Triton; returns its compiled kernel.
+    /// Returns Triton's compiled kernel for a launch, which is not made; `None` in Python where a hook takes over.
+    fn compiled<'py>(
+        &self,
+        py: Python<'py>,
+        grid: &Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let all = named.map_or_else(|| Ok(PyDict::new(py)), |named| named.copy())?;
+        all.set_item(intern!(py, "grid"), grid)?;
+        all.set_item(intern!(py, "warmup"), true)?;
+        self.jit.bind(py).call_method(intern!(py, "run"), arguments, Some(&all))
+    }
+
+    /// Launches through Triton.
     fn plain<'py>(
         &self,
         py: Python<'py>,
@@ -261,7 +272,7 @@ impl TritonLauncher {
     fn remember(
         &self,
         py: Python<'_>,
-        key: Key,
+        key: &Key,
         kernel: Bound<'_, PyAny>,
         arguments: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
@@ -287,7 +298,7 @@ impl TritonLauncher {
         }
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < MAX_SPECIALISATIONS {
-            all.push(Specialisation { key: key.words, known: known.clone(), _alive: alive });
+            all.push(Specialisation { key: key.words.clone(), known: known.clone(), _alive: alive });
         }
         Ok(known)
     }
