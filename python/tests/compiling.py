@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 import torch
 
 from passnet._compile.compiled import Compiled
@@ -28,6 +29,14 @@ def net() -> Net:
         model.norm.running_mean.normal_()
         model.norm.running_var.uniform_(0.5, 2)
     return model
+
+
+OLDEST = tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 7)
+
+
+def newer(reason: str) -> pytest.MarkDecorator:
+    """Skips a test of which the oldest PyTorch, 2.6, cannot do something that has nothing to do with the results."""
+    return pytest.mark.skipif(OLDEST, reason=f"with PyTorch 2.6, {reason}")
 
 
 def image(batch: int = 2, size: int = 8) -> torch.Tensor:

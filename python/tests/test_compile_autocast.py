@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import passnet
+from compiling import OLDEST
 
 HALF = torch.bfloat16
 
@@ -97,7 +98,8 @@ def test_types_of_autocast_are_kinds_of_calls_and_weights_are_read_again():
             with torch.autocast("cpu", half):
                 check(compiled, model, x)
         model.first.weight.data.mul_(1.5)
-    assert len(compiled.report().specialisations) == 2
+    # PyTorch 2.6 has no autocast to float16 for all calls on a CPU.
+    assert len(compiled.report().specialisations) == (1 if OLDEST else 2)
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 import passnet
-from compiling import check, image, kinds, net
+from compiling import OLDEST, check, image, kinds, net
 from passnet import backend
 from passnet._passes.load import PassDirectory
 
@@ -82,7 +82,8 @@ def test_arguments_and_results_may_be_nested(name: str):
     function, args, kwargs = CALLS[name]
     compiled = passnet.compile(function)
     check(compiled, *args, **kwargs)
-    assert kinds(compiled) == 1, compiled.report()
+    # PyTorch 2.6 captures no graph that computes nothing.
+    assert kinds(compiled) == int(not OLDEST or function is not CALLS["none"][0]), compiled.report()
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from torch.nn import functional
 
 import passnet
-from compiling import check, kinds
+from compiling import OLDEST, check, kinds, newer
 from passnet import backend
 
 
@@ -45,6 +45,7 @@ def test_a_model_that_computes_something_else_when_it_is_captured_runs_as_it_is(
     assert kinds(compiled) == 0
 
 
+@newer("the encoder is captured with the result that it has")
 @torch.no_grad()
 def test_padded_places_of_an_encoder_are_zero():
     layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
@@ -167,6 +168,8 @@ def modes() -> tuple[bool, bool, int, Any]:
 @pytest.mark.parametrize("path", ["compile", "backend"])
 @pytest.mark.parametrize("function", [_in_no_grad, _in_enable_grad, _in_autocast, _in_vmap])
 def test_an_exception_within_a_mode_leaves_it(function: Any, path: str):
+    if OLDEST and function is _in_vmap and path == "compile":
+        pytest.skip("PyTorch 2.6 itself fails after an exception within `vmap`")
     torch._dynamo.reset()
     compiled = passnet.compile(function) if path == "compile" else torch.compile(function, backend=backend.passnet)
     x, good, bad = torch.randn(4, 5), torch.tensor([1, 2]), torch.tensor([1, 200])

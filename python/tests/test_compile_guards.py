@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import passnet
-from compiling import check, kinds
+from compiling import OLDEST, check, kinds, newer
 from passnet._compile import guards
 
 
@@ -48,7 +48,9 @@ class Reader(torch.nn.Module):
         x = torch.nn.functional.gelu(
             scale(x) * Settings.factor + Settings.shift() + len(self.marks) + (3 in self.marks)
         )
-        x = x * self.local.factor + self.variable.get() * float(os.environ.get("FACTOR_OF_THE_READER", "1"))
+        x = x * self.local.factor + (1.0 if OLDEST else self.variable.get()) * float(
+            os.environ.get("FACTOR_OF_THE_READER", "1")
+        )
         for name in self.names:
             x = x + len(name)
         return x + ("key" in self.names)
@@ -75,9 +77,12 @@ CHANGES: dict[str, Callable[[pytest.MonkeyPatch, Reader], Any]] = {
     "new key": lambda _monkeypatch, model: model.names.update(key=1.0),
     "element of a set": _exchange,
     "attribute of a thread": _set(Reader.local, "factor", 3.0),
-    "context variable": lambda _monkeypatch, model: model.variable.set(4.0),
     "environment variable": lambda monkeypatch, _model: monkeypatch.setenv("FACTOR_OF_THE_READER", "3"),
 }
+
+if not OLDEST:
+    # Dynamo of PyTorch 2.6 captures no context variables.
+    CHANGES["context variable"] = lambda _monkeypatch, model: model.variable.set(4.0)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -117,6 +122,7 @@ def test_another_thread_has_values_of_its_own():
     check(compiled, x)
 
 
+@newer("context variables are not captured at all")
 @torch.no_grad()
 def test_code_that_reads_what_cannot_be_checked_runs_through_torch_compile(monkeypatch: pytest.MonkeyPatch):
     model, x = Reader(), torch.randn(3, 4)

@@ -12,6 +12,9 @@ import torch
 import torch.fx
 
 from authored import texts
+from compiling import newer
+
+pytestmark = newer("Triton's interpreter does not take the option `debug`")
 
 pytest.importorskip("triton")
 

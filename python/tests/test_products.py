@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from compiling import newer
 from passnet import _native
 from passnet._passes.trace import trace_pattern
 from passnet._passes.wire import from_graph
@@ -62,6 +63,7 @@ def passes_of(text: str, shapes: list[list[int]], dtype: str) -> list[tuple[str,
     return _native.write_passes(json.dumps(wire), json.dumps(types), "cuda")
 
 
+@newer("types of convolutions on a GPU are not found without one")
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_products_of_odd_sizes(dtype, tmp_path):
     count = 0
@@ -77,6 +79,7 @@ def test_products_of_odd_sizes(dtype, tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr[-2000:]
 
 
+@newer("types of convolutions on a GPU are not found without one")
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_windows_of_one_channel(dtype, tmp_path):
     for number, (text, shapes) in enumerate(DEPTHWISE):

@@ -53,6 +53,14 @@ class RegionPass(CustomGraphPass):
                 continue
             self.matches += sum(report.matches for report in rewriting.passes)
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> RegionPass:
+        # TorchInductor of PyTorch 2.6 copies its settings to compute a key; prepared replacements cannot be copied.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # It also pickles them.
+        return str, (self._uuid,)
+
     def uuid(self) -> str:
         """A hash of the passes in their order and of PassNet's version."""
         return self._uuid

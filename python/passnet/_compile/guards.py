@@ -33,7 +33,8 @@ _STEP = r"(?:\.[A-Za-z_]\w*|\['[^']*'\]|\[\d+\])"
 _CHAIN = re.compile(rf"([LG])\['([^']*)'\]((?:{_STEP})*)")
 _STEPS = re.compile(_STEP)
 # Guards of a container's keys or length, of one of its keys, and of an attribute that is not there.
-_OF_KEYS = ("DICT_KEYS", "DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK")
+# PyTorch 2.6 has other names for some.
+_OF_KEYS = ("DICT_CONST_KEYS", "DICT_KEYS", "DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK")
 _OF_SIZE = (*_OF_KEYS, "EMPTY_NN_MODULE_HOOKS_DICT", "SEQUENCE_LENGTH", "LIST_LENGTH")
 _OF_MEMBER = ("DICT_CONTAINS", "DICT_NOT_CONTAINS", "SET_CONTAINS", "SET_NOT_CONTAINS")
 _OF_ABSENCE = ("NOT_PRESENT_IN_GENERIC_DICT", "HASATTR")
@@ -133,6 +134,8 @@ class _Reader:
             self._note_member(value, keywords["key"])
         elif kind in _OF_ABSENCE:
             self.note_size(getattr(value, "__dict__", None))
+        elif kind == "ID_MATCH" and isinstance(value, type):
+            self._note_class(value)
         elif kind in _OF_VALUE and not isinstance(value, _FIXED):
             self._note_content(value)
         elif value is getattr(os.environ, "_data", _ABSENT):
@@ -146,6 +149,23 @@ class _Reader:
     def _note_keys(self, container: dict[Any, Any], count: int) -> None:
         if self._is_new("keys", id(container), count):
             self.facts.keys.append((container, tuple(container)[:count]))
+
+    def _note_class(self, kind: type) -> None:
+        """Notes the attributes of a class. Dynamo of PyTorch 2.6 has a guard of the class alone, and none of what is read from it."""
+        if kind.__module__.partition(".")[0] not in ("torch", "builtins"):
+            for owner, name in [(part, name) for part in kind.__mro__[:-1] for name in vars(part)]:
+                if not name.startswith("__"):
+                    self._note_attribute(owner, name, vars(owner)[name])
+
+    def _note_attribute(self, kind: type, name: str, found: Any) -> None:
+        """Notes what a class has under a name."""
+        if not self._is_new("class", id(kind), name):
+            return
+        if getattr(kind, name, _ABSENT) is found:
+            self.facts.members.append((kind, name, found))
+        else:
+            # A property, or a method of the class: look-up makes another object of it.
+            self.facts.calls.append((functools.partial(vars(kind).get, name), found))
 
     def _note_member(self, container: Any, key: Any) -> None:
         if isinstance(container, dict) and len(container) <= _FEW_KEYS:
@@ -291,13 +311,7 @@ class _Reader:
             return _ABSENT
         if owner.startswith("type(") and owner[5:-1] not in self.given:
             self.note_size(getattr(self._find(owner[5:-1]), "__dict__", None))
-        if not self._is_new("class", id(kind), name):
-            return found
-        if getattr(kind, name, _ABSENT) is found:
-            self.facts.members.append((kind, name, found))
-        else:
-            # A property, or a method of the class: look-up makes another object of it.
-            self.facts.calls.append((functools.partial(vars(kind).get, name), found))
+        self._note_attribute(kind, name, found)
         return found
 
     def _key(self, owner: Any, place: int, *, is_noted: bool) -> Any:
@@ -338,8 +352,15 @@ class _Reader:
         except Exception:  # Any that a property raises.
             return _ABSENT
         # Methods and the like are made for each look-up.
-        if is_noted and again is value:
+        if again is not value:
+            return value
+        if is_noted:
             self.facts.members.append((owner, name, value))
+        elif isinstance(values, dict) and name not in values:
+            # Each call compares what an argument has, but not what its class has. PyTorch 2.6 gives both the same name.
+            for part in type(owner).__mro__:
+                if vars(part).get(name, _ABSENT) is value:
+                    self._note_attribute(part, name, value)
         return value
 
     def _item(self, owner: Any, key: Any, is_noted: bool) -> Any:
