@@ -131,6 +131,8 @@ def _stand_in_for_libdevice() -> None:
         setattr(libdevice, name, lambda x, name=name: getattr(tl, name)(x))
     libdevice.tanh = lambda x: 2.0 * tl.sigmoid(2.0 * x) - 1.0
     libdevice.trunc = lambda x: tl.where(x < 0, tl.ceil(x), tl.floor(x))
+    libdevice.expm1 = lambda x: tl.exp(x) - 1.0
+    libdevice.log1p = lambda x: tl.log(x + 1.0)
     libdevice.mul_rn = lambda x, y: x * y
     libdevice.pow = lambda x, y: tl.exp(tl.log(x) * y)
 

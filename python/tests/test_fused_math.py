@@ -14,7 +14,7 @@ import torch
 from passnet import kernels
 
 _START = "#include <passnet/vectors.hpp>\nusing namespace passnet;\n"
-_FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor")
+_FUNCTIONS = ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor")
 _COUNT = 4096
 _FLAGS = ("-ffp-contract=fast", "-Wno-psabi")
 
@@ -122,7 +122,7 @@ def test_elementary_functions(functions: dict, name: str, scale: float) -> None:
     x = torch.randn(_COUNT) * scale
     if name in ("log", "log1p", "sqrt"):
         x = x.abs()
-    elif name == "exp":
+    elif name in ("exp", "expm1"):
         x = x.clamp(-80, 80)
     vectors, scalars = torch.empty(_COUNT), torch.empty(_COUNT)
     functions[name](x, vectors, scalars)
@@ -140,6 +140,30 @@ def test_the_smallest_powers_are_not_zero(functions: dict) -> None:
     for found in (vectors, scalars):
         assert torch.equal(found == 0, wanted == 0)
         torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1.5e-45)
+
+
+@pytest.mark.parametrize("name", _FUNCTIONS)
+def test_errors_are_those_of_eager_mode(functions: dict, name: str) -> None:
+    # Numbers of all sizes, subnormal ones and infinities among them, and those around 0 and 1.
+    torch.manual_seed(5)
+    bits = torch.arange(-(2**31), 2**31, 70_001).to(torch.int32)
+    sizes = torch.cat(
+        [torch.logspace(-6, 1, 20_000), 1 + torch.logspace(-7, 0, 10_000), torch.linspace(90, 8192, 9999)]
+    )
+    x = torch.cat([bits.view(torch.float32), sizes, -sizes, torch.tensor([0.0, -0.0, torch.inf, -torch.inf])])
+    x = torch.cat([x, torch.zeros(-len(x) % _COUNT)])
+    vectors, scalars = torch.empty_like(x), torch.empty_like(x)
+    for part in zip(x.split(_COUNT), vectors.split(_COUNT), scalars.split(_COUNT), strict=True):
+        functions[name](*part)
+    exact, eager = (getattr(torch, name)(of) for of in (x.double(), x))
+    place = 2.0 ** (exact.abs().clamp(2.0**-126, 2.0**127).log2().floor() - 23)
+    for found in (vectors, scalars):
+        assert torch.equal(found.isnan(), exact.isnan())
+        assert torch.equal(found.signbit() & ~found.isnan(), eager.signbit() & ~found.isnan())
+        errors, allowed = ((of.double() - exact).abs() / place for of in (found, eager))
+        same = (found == eager) | found.isnan()
+        worst = (errors - allowed).masked_fill(same, 0).nan_to_num(torch.inf)
+        assert float(worst.max()) <= 2.25, f"{name}({x[worst.argmax()]}) is {found[worst.argmax()]}"
 
 
 def test_what_is_not_finite(functions: dict) -> None:

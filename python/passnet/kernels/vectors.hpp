@@ -145,9 +145,21 @@ template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a :
 template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
 static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
 static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
-// Bounds that are numbers: one instruction, which gives `x` where it is NaN.
-template <typename V> static inline V at_least(V bound, V x) { return bound > x ? bound : x; }
-template <typename V> static inline V at_most(V bound, V x) { return bound < x ? bound : x; }
+// Bounds that are numbers: one instruction, which gives `x` where it is NaN. GCC 12 makes two of a choice for AVX-512.
+template <typename V> static inline V at_least(V bound, V x) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64) return __builtin_ia32_maxps512_mask(bound, x, x, -1, 4);
+    else
+#endif
+        return bound > x ? bound : x;
+}
+template <typename V> static inline V at_most(V bound, V x) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64) return __builtin_ia32_minps512_mask(bound, x, x, -1, 4);
+    else
+#endif
+        return bound < x ? bound : x;
+}
 static inline float max_lanes(vec x) {
     for (int64_t width = lanes / 2; width > 0; width /= 2)
         for (int64_t i = 0; i < width; ++i) x[i] = maximum(x[i], x[i + width]);
@@ -262,11 +274,13 @@ static inline float power_of_two(float n) { return bits_as<float>((bits_as<uint3
 static inline vec power_of_two(vec n) { return bits_as<vec>((bits_as<words>(n) + 126) << 23); }
 
 // NaN stays NaN.
-static inline float within(float x, float low, float high) { x = x < low ? low : x; return x > high ? high : x; }
-static inline vec within(vec x, float low, float high) {
-    x = choose(x < low, splat(low), x);
-    return choose(x > high, splat(high), x);
-}
+template <typename V> static inline V within(V x, float low, float high) { return at_most(V{} + high, at_least(V{} + low, x)); }
+
+// Size and sign. NaN stays NaN, and 0 has its sign.
+static inline float size_of(float x) { return std::fabs(x); }
+static inline vec size_of(vec x) { return bits_as<vec>(bits_as<words>(x) & 0x7fffffffu); }
+static inline float with_sign_of(float x, float size) { return std::copysign(size, x); }
+static inline vec with_sign_of(vec x, vec size) { return bits_as<vec>(bits_as<words>(size) | (bits_as<words>(x) & 0x80000000u)); }
 
 // `x * 2^n` of a whole `n` of at least -150, given as 12582912 + n, with subnormal results rounded once; 0 where `bound` is 0.
 template <typename V> static inline V scaled(V x, V n, V bound) {
@@ -299,8 +313,28 @@ template <typename V> static inline V exp_of(V x) {
 }
 static inline double exp_of(double x) { return std::exp(x); }
 
-// Rational approximation of the Eigen library; beyond 4 the result rounds to 1.
-template <typename V> static inline V erf_of(V x) {
+// (exp(x) - 1) / 2 for `x` in [-20, 89], with the same reduction. The 1 is subtracted from the power of two, so that nothing cancels.
+template <typename V> static inline V half_expm1(V x) {
+    V shifted = x * 1.44269504088896341f + 12582912.0f;
+    V n = shifted - 12582912.0f;
+    V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    V power = power_of_two(shifted);
+    return (p * (r * r) + r) * power + (power - 0.5f);
+}
+// Below 5e-8, subnormal numbers and -0 among them, `x` is the result.
+template <typename V> static inline V expm1_of(V x) {
+    return choose(size_of(x) < 5e-8f, x, 2.0f * half_expm1(within(x, -20.0f, 89.0f)));
+}
+static inline double expm1_of(double x) { return std::expm1(x); }
+
+// erf(x) + 1 and tanh(x) + 1, as in `gelu`: rational approximations of the Eigen library, which are faster than the functions below.
+// Their errors are small against 1, but not against a small result. Beyond 4, and beyond 9, the functions round to 1.
+template <typename V> static inline V erf_plus_1(V x) {
     V bounded = within(x, -4.0f, 4.0f);
     V s = bounded * bounded;
     V p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
@@ -313,12 +347,10 @@ template <typename V> static inline V erf_of(V x) {
     q = q * s - 1.68282697438203e-03f;
     q = q * s - 7.37332916720468e-03f;
     q = q * s - 1.42647390514189e-02f;
-    return bounded * p / q;
+    return bounded * p / q + 1.0f;
 }
-static inline double erf_of(double x) { return std::erf(x); }
-
-// Rational approximation of the Eigen library; beyond 9 the result rounds to 1.
-template <typename V> static inline V tanh_of(V x) {
+static inline double erf_plus_1(double x) { return std::erf(x) + 1.0; }
+template <typename V> static inline V tanh_plus_1(V x) {
     V bounded = within(x, -9.0f, 9.0f);
     V s = bounded * bounded;
     V p = s * -2.76076847742355e-16f + 2.00018790482477e-13f;
@@ -330,17 +362,39 @@ template <typename V> static inline V tanh_of(V x) {
     V q = s * 1.19825839466702e-06f + 1.18534705686654e-04f;
     q = q * s + 2.26843463243900e-03f;
     q = q * s + 4.89352518554385e-03f;
-    return bounded * p / q;
+    return bounded * p / q + 1.0f;
+}
+static inline double tanh_plus_1(double x) { return std::tanh(x) + 1.0; }
+
+// Polynomials with the least error: erf(x) / x - 1 in x^2 for small `x`, else -log(1 - erf(x)) / x - 1 in x. Beyond 4 the result
+// rounds to 1.
+template <typename V> static inline V erf_of(V x) {
+    V t = at_most(V{} + 4.0f, size_of(x)), s = t * t;
+    V p = s * 8.2154227e-5f - 8.1059651e-4f;
+    p = p * s + 5.1977970e-3f;
+    p = p * s - 2.6858104e-2f;
+    p = p * s + 1.1283673e-1f;
+    p = p * s - 3.7612632e-1f;
+    p = p * s + 1.2837917e-1f;
+    V q = t * -2.1415486e-4f + 3.2164592e-3f;
+    q = q * t - 2.2895148e-2f;
+    q = q * t + 1.0527054e-1f;
+    q = q * t + 6.3571119e-1f;
+    q = q * t + 1.2851661e-1f;
+    return with_sign_of(x, choose(t < 0.92f, p * t + t, -2.0f * half_expm1(-(q * t + t))));
+}
+static inline double erf_of(double x) { return std::erf(x); }
+
+// e / (e + 1) with e = (exp(2x) - 1) / 2. Beyond 10 the result rounds to 1.
+template <typename V> static inline V tanh_of(V x) {
+    V t = at_most(V{} + 10.0f, size_of(x)), e = half_expm1(t + t);
+    return with_sign_of(x, e / (e + 1.0f));
 }
 static inline double tanh_of(double x) { return std::tanh(x); }
 
-// The polynomial of the Cephes library for x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
-static inline vec log_of(vec x) {
-    const mask is_tiny = x < 1.17549435e-38f;  // subnormal numbers have another exponent
-    const vec normal = choose(is_tiny, x * 8388608.0f, x);
-    const mask bits = bits_as<mask>(normal), e = (bits - 0x3f3504f3) >> 23;
-    const vec n = __builtin_convertvector(e, vec) - choose(is_tiny, splat(23.0f), vec{});
-    const vec f = bits_as<vec>(bits - (e << 23)) - 1.0f, s = f * f;
+// The polynomial of the Cephes library: log((1 + f) * 2^n) with 1 + f in [sqrt(1/2), sqrt(2)).
+static inline vec log_of_parts(vec f, vec n) {
+    const vec s = f * f;
     vec p = f * 7.0376836292e-2f - 1.1514610310e-1f;
     p = p * f + 1.1676998740e-1f;
     p = p * f - 1.2420140846e-1f;
@@ -349,17 +403,30 @@ static inline vec log_of(vec x) {
     p = p * f + 2.0000714765e-1f;
     p = p * f - 2.4999993993e-1f;
     p = p * f + 3.3333331174e-1f;
-    vec log = (f + ((p * f * s + n * -2.12194440e-4f) - s * 0.5f)) + n * 0.693359375f;
+    return (f + ((p * f * s + n * -2.12194440e-4f) - s * 0.5f)) + n * 0.693359375f;
+}
+static inline mask exponent(vec x) { return (bits_as<mask>(x) - 0x3f3504f3) >> 23; }
+static inline vec log_of(vec x) {
+    const mask is_tiny = x < 1.17549435e-38f;  // subnormal numbers have another exponent
+    const vec normal = choose(is_tiny, x * 8388608.0f, x);
+    const mask e = exponent(normal);
+    const vec n = __builtin_convertvector(e, vec) - choose(is_tiny, splat(23.0f), vec{});
+    vec log = log_of_parts(bits_as<vec>(bits_as<mask>(normal) - (e << 23)) - 1.0f, n);
     log = choose(x == 0.0f, splat(-INFINITY), log);
     log = choose(x == INFINITY, x, log);
     return choose(x >= 0.0f, log, splat(NAN));
 }
 static inline float log_of(float x) { return std::log(x); }
 static inline double log_of(double x) { return std::log(x); }
-// log(1 + x): a factor corrects the rounding of 1 + x.
+// log(1 + x): adds what the sum is rounded by to its mantissa.
 static inline vec log1p_of(vec x) {
-    const vec sum = x + 1.0f, rounded = sum - 1.0f, log = log_of(sum);
-    return choose(rounded == 0.0f, x, choose(x > 16777216.0f, log, log * (x / rounded)));
+    const vec sum = x + 1.0f, lost = choose(x > 1.0f, 1.0f - (sum - x), x - (sum - 1.0f));
+    const mask e = exponent(sum);
+    const vec rest = choose(x > 1e9f, vec{}, lost * bits_as<vec>((127 - e) << 23));
+    vec log = log_of_parts(bits_as<vec>(bits_as<mask>(sum) - (e << 23)) - 1.0f + rest, __builtin_convertvector(e, vec));
+    log = choose((x == INFINITY) | (sum == 1.0f), x, log);
+    log = choose(x == -1.0f, splat(-INFINITY), log);
+    return choose(x >= -1.0f, log, splat(NAN));
 }
 static inline float log1p_of(float x) { return std::log1p(x); }
 static inline double log1p_of(double x) { return std::log1p(x); }
@@ -368,7 +435,7 @@ static inline double log1p_of(double x) { return std::log1p(x); }
 // `turn` is 0 for the sine and 1 for the cosine, which is a quarter of a turn ahead.
 static inline vec sine(vec x, int32_t turn) {
     vec n = (x * 0.636619772367581343f + 12582912.0f) - 12582912.0f;
-    vec r = ((x - n * 1.5703125f) - n * 4.837512969970703e-4f) - n * 7.549789948768648e-8f;
+    vec r = (((x - n * 1.5703125f) - n * 4.837512969970703e-4f) - n * 7.549533620476723e-8f) - n * 2.563344e-12f;
     vec s = r * r;
     vec odd = ((s * -1.9515295891e-4f + 8.3321608736e-3f) * s - 1.6666654611e-1f) * s * r + r;
     vec even = ((s * 2.443315711809948e-5f - 1.388731625493765e-3f) * s + 4.166664568298827e-2f) * s * s - s * 0.5f + 1.0f;
@@ -385,7 +452,7 @@ static inline bool is_small(vec x) {
     return any == 0;
 }
 static inline vec sin_of(vec x) {
-    if (is_small(x)) return sine(x, 0);
+    if (is_small(x)) return choose(x == 0.0f, x, sine(x, 0));
     for (int64_t i = 0; i < lanes; ++i) x[i] = std::sin(x[i]);
     return x;
 }

@@ -107,7 +107,20 @@ impl Arena {
             (Binary::Le, Expr::Int(a), Expr::Int(b)) => self.bool(a <= b),
             (Binary::Eq, Expr::Int(a), Expr::Int(b)) => self.bool(a == b),
             (Binary::Ne, Expr::Int(a), Expr::Int(b)) => self.bool(a != b),
-            _ => self.add(Expr::Binary(op, a, b), kind),
+            _ => match (op, self.plus_one(a, b).or_else(|| self.plus_one(b, a))) {
+                (Binary::Add, Some((function, of))) => self.add(Expr::Unary(function, of), kind),
+                _ => self.add(Expr::Binary(op, a, b), kind),
+            },
+        }
+    }
+
+    /// Returns the function that is `a + 1` and its operand, where `b` is 1 and there is such a function.
+    fn plus_one(&self, a: ExprId, b: ExprId) -> Option<(Unary, ExprId)> {
+        let is_one = matches!(*self.get(b), Expr::Float { bits, .. } if f64::from_bits(bits) == 1.0);
+        match *self.get(a) {
+            Expr::Unary(Unary::Tanh, of) if is_one => Some((Unary::TanhPlus1, of)),
+            Expr::Unary(Unary::Erf, of) if is_one => Some((Unary::ErfPlus1, of)),
+            _ => None,
         }
     }
 

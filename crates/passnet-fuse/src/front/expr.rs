@@ -36,18 +36,32 @@ pub(crate) enum Unary {
     Neg,
     Abs,
     Exp,
+    /// `exp(x) - 1`, with a small relative error near 0.
+    Expm1,
     Log,
-    /// `log(1 + x)`.
+    /// `log(1 + x)`, with a small relative error near 0.
     Log1p,
     Sqrt,
     Sin,
     Cos,
     Tanh,
+    /// `tanh(x) + 1`. An absolute error is enough, so the C++ is faster than that of `tanh`.
+    TanhPlus1,
     Erf,
+    /// `erf(x) + 1`, likewise.
+    ErfPlus1,
     Floor,
     Ceil,
     Trunc,
     Not,
+}
+
+impl Unary {
+    /// Returns whether this is a function that takes several times as long as an arithmetic operation.
+    pub(crate) const fn is_expensive(self) -> bool {
+        use Unary::{Cos, Erf, ErfPlus1, Exp, Expm1, Log, Log1p, Sin, Tanh, TanhPlus1};
+        matches!(self, Exp | Expm1 | Log | Log1p | Sin | Cos | Tanh | TanhPlus1 | Erf | ErfPlus1)
+    }
 }
 
 /// Functions of two values of one kind. Comparisons give `Bool`. `Max` and `Min` give NaN where either value is NaN.

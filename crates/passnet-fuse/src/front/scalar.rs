@@ -68,8 +68,14 @@ pub(crate) enum ScalarFn {
     HardSigmoid,
     HardSwish,
     LeakyRelu(f64),
-    Elu(f64),
-    Softplus,
+    /// `elu`, `selu` and `celu`.
+    Elu(Elu),
+    Softplus {
+        beta: f64,
+        threshold: f64,
+    },
+    Mish,
+    LogSigmoid,
     Clamp {
         low: Option<Scalar>,
         high: Option<Scalar>,
@@ -80,6 +86,14 @@ pub(crate) enum ScalarFn {
     PowScalar(f64),
     /// The first operand divided by an extent.
     DivideBy(i64),
+}
+
+/// `scale * x` where `x` is positive, else `alpha * scale * (exp(input_scale * x) - 1)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Elu {
+    pub(crate) alpha: f64,
+    pub(crate) scale: f64,
+    pub(crate) input_scale: f64,
 }
 
 impl ScalarFn {
@@ -239,21 +253,14 @@ impl Float<'_> {
                 let small = self.times(x, slope);
                 self.select_positive(x, x, small)
             }
-            ScalarFn::Elu(alpha) => {
-                let power = self.arena.unary(Unary::Exp, x);
-                let below = self.plus(power, -1.0);
-                let scaled = self.times(below, alpha);
-                self.select_positive(x, x, scaled)
+            ScalarFn::Elu(elu) => self.elu(x, elu),
+            ScalarFn::Softplus { beta, threshold } => self.softplus(x, beta, threshold),
+            ScalarFn::Mish => {
+                let log = self.log_of_1_plus_exp(x);
+                let tanh = self.arena.unary(Unary::Tanh, log);
+                self.mul(x, tanh)
             }
-            ScalarFn::Softplus => {
-                let power = self.arena.unary(Unary::Exp, x);
-                let log = self.arena.unary(Unary::Log1p, power);
-                // PyTorch's default threshold: above it, `log(1 + exp(x))` is `x` in `float32`, and `exp` may
-                // overflow.
-                let threshold = self.constant(20.0);
-                let is_large = self.arena.binary(Binary::Lt, threshold, x);
-                self.arena.select(is_large, x, log)
-            }
+            ScalarFn::LogSigmoid => self.log_sigmoid(x),
             ScalarFn::PowScalar(exponent) => self.power(x, exponent),
             ScalarFn::DivideBy(extent) => {
                 let extent = self.arena.extent(extent, self.kind);
@@ -261,6 +268,52 @@ impl Float<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// `log(1 + exp(x))`.
+    fn log_of_1_plus_exp(&mut self, x: ExprId) -> ExprId {
+        let power = self.arena.unary(Unary::Exp, x);
+        self.arena.unary(Unary::Log1p, power)
+    }
+
+    fn softplus(&mut self, x: ExprId, beta: f64, threshold: f64) -> ExprId {
+        let scaled = self.scaled(x, beta);
+        let mut log = self.log_of_1_plus_exp(scaled);
+        if beta != 1.0 {
+            let beta = self.constant(beta);
+            log = self.div(log, beta);
+        }
+        // Above the threshold, `exp` may overflow.
+        let threshold = self.constant(threshold);
+        let is_large = self.arena.binary(Binary::Lt, threshold, scaled);
+        self.arena.select(is_large, x, log)
+    }
+
+    /// `min(x, 0) - log(1 + exp(-|x|))`.
+    fn log_sigmoid(&mut self, x: ExprId) -> ExprId {
+        let size = self.arena.unary(Unary::Abs, x);
+        let negated = self.arena.unary(Unary::Neg, size);
+        let log = self.log_of_1_plus_exp(negated);
+        let below = clamp(self.arena, x, None, Some(Scalar::Int(0)), self.kind);
+        self.arena.binary(Binary::Sub, below, log)
+    }
+
+    /// The product with a factor that may be 1.
+    fn scaled(&mut self, x: ExprId, factor: f64) -> ExprId {
+        if factor == 1.0 { x } else { self.times(x, factor) }
+    }
+
+    fn elu(&mut self, x: ExprId, elu: Elu) -> ExprId {
+        // PyTorch multiplies both factors in the arithmetic of the operation.
+        let factor = match self.kind {
+            ValueKind::F32 => f64::from(elu.alpha as f32 * elu.scale as f32),
+            _ => elu.alpha * elu.scale,
+        };
+        let scaled = self.scaled(x, elu.input_scale);
+        let power = self.arena.unary(Unary::Expm1, scaled);
+        let below = self.scaled(power, factor);
+        let above = self.scaled(x, elu.scale);
+        self.select_positive(x, above, below)
     }
 
     /// `x / 2 * (1 + erf(x / sqrt(2)))`.
@@ -295,9 +348,11 @@ impl Float<'_> {
             self.mul(square, x)
         } else if exponent == 0.5 {
             self.arena.unary(Unary::Sqrt, x)
-        } else if exponent == -1.0 || exponent == -0.5 {
+        } else if exponent == 1.0 {
+            x
+        } else if [-1.0, -0.5, -2.0].contains(&exponent) {
             let one = self.constant(1.0);
-            let divisor = if exponent == -1.0 { x } else { self.arena.unary(Unary::Sqrt, x) };
+            let divisor = self.power(x, -exponent);
             self.div(one, divisor)
         } else {
             let exponent = self.constant(exponent);

@@ -70,6 +70,8 @@ fn with_helpers(mut kernels: String) -> String {
         ("leading(", triton::LEADING),
         ("inverse_root(", triton::INVERSE_ROOT),
         ("logarithm(", triton::LOGARITHM),
+        ("power_minus_1(", triton::POWER_MINUS_1),
+        ("logarithm_of_1_plus(", triton::LOGARITHM_OF_1_PLUS),
     ];
     for (name, helper) in helpers {
         if kernels.contains(name) {

@@ -18,7 +18,7 @@ use self::division::Division;
 use super::{buffer_names, order::ValueDepths, size, summed};
 use crate::{
     front::{
-        expr::{Expr, ExprId, ReduceOp, Unary, ValueKind},
+        expr::{Expr, ExprId, ReduceOp, ValueKind},
         index::{Index, Var, coefficient},
         tensor::TensorId,
     },
@@ -382,10 +382,8 @@ impl CppPrinter<'_> {
 
     /// Returns whether one of the values is of a function that costs as much in one lane as in all of them.
     fn is_expensive(&self, here: &[ExprId]) -> bool {
-        let is_function = |id: &&ExprId| {
-            use Unary::{Cos, Erf, Exp, Log, Log1p, Sin, Tanh};
-            matches!(self.program.arena.get(**id), Expr::Unary(Exp | Log | Log1p | Sin | Cos | Tanh | Erf, _))
-        };
+        let is_function =
+            |id: &&ExprId| matches!(self.program.arena.get(**id), Expr::Unary(op, _) if op.is_expensive());
         here.iter().filter(is_function).any(|&id| self.has_lanes(id) && !self.filled.contains(&id))
     }
 

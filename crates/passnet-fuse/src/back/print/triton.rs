@@ -57,6 +57,12 @@ pub(crate) const INVERSE_ROOT: &str = "@triton.jit\ndef inverse_root(x):\n    ti
 pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
 
+/// `exp(x) - 1` and `log(1 + x)`, which subnormal numbers are themselves.
+pub(crate) const POWER_MINUS_1: &str = "@triton.jit\ndef power_minus_1(x):\n    \
+    return tl.where(tl.abs(x) < 1.1754944e-38, x, libdevice.expm1(x))\n\n\n";
+pub(crate) const LOGARITHM_OF_1_PLUS: &str = "@triton.jit\ndef logarithm_of_1_plus(x):\n    \
+    return tl.where(tl.abs(x) < 1.1754944e-38, x, libdevice.log1p(x))\n\n\n";
+
 /// Returns the kernels of a program, in order.
 pub(crate) fn kernels(program: &Program, config: Tiles) -> Vec<TritonKernel> {
     program.stages.iter().map(|stage| kernel(program, stage, config)).collect()

@@ -120,8 +120,8 @@ impl ComputationCounts {
 /// arithmetic.
 fn cost(arena: &Arena, id: ExprId) -> Option<f64> {
     match arena.get(id) {
-        Expr::Unary(Unary::Exp, _) => Some(0.2),
-        Expr::Unary(Unary::Log | Unary::Log1p | Unary::Tanh, _) => Some(0.4),
+        Expr::Unary(Unary::Exp | Unary::Expm1, _) => Some(0.2),
+        Expr::Unary(Unary::Log | Unary::Log1p | Unary::Tanh | Unary::TanhPlus1 | Unary::ErfPlus1, _) => Some(0.4),
         Expr::Unary(Unary::Sin | Unary::Cos | Unary::Erf, _) => Some(0.7),
         Expr::Binary(Binary::Pow, ..) => Some(1.0),
         _ => None,

@@ -4,7 +4,7 @@
 use super::{CppPrinter, division::Division};
 use crate::{
     back::print::size,
-    front::expr::{Binary, Expr, Unary},
+    front::expr::{Binary, Expr},
     plan::{
         lanes::LANES,
         running::RunningSums,
@@ -54,9 +54,8 @@ impl CppPrinter<'_> {
             None => stage.segments.iter().map(|segment| segment.innermost.extent).sum(),
         };
         let is_expensive = |id: &_| {
-            use Unary::{Cos, Erf, Exp, Log, Log1p, Sin, Tanh};
             let expr = arena.get(*id);
-            matches!(expr, Expr::Unary(Exp | Log | Log1p | Sin | Cos | Tanh | Erf, _) | Expr::Binary(Binary::Pow, ..))
+            matches!(expr, Expr::Unary(op, _) if op.is_expensive()) || matches!(expr, Expr::Binary(Binary::Pow, ..))
         };
         let expensive = arena.reachable(&roots(stage)).iter().filter(|id| is_expensive(id)).count() as i64;
         rows * along * (1 + expensive.min(3))
