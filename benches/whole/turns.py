@@ -46,13 +46,18 @@ class _Process:
 
     def stop(self) -> None:
         if not self.is_stopped:
-            os.kill(self.process.pid, signal.SIGSTOP)
+            self._signal(signal.SIGSTOP)
             self._idles(True, self.is_waiting)
 
     def resume(self) -> None:
         if self.is_stopped:
             self._idles(False, self.is_waiting)
-            os.kill(self.process.pid, signal.SIGCONT)
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        # It may have ended, and its pipe says so later.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
 
     def wait(self, waits: bool) -> None:
         """Notes that it waits for the device, or that it has it."""
