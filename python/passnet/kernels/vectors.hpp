@@ -232,12 +232,26 @@ template <typename T> static inline void put_strided(T* to, int64_t stride, vec 
 }
 
 // The last elements of a row, `left` of them: fewer than a register holds.
-template <typename T> static inline auto get_row(const T* from, int64_t left) {
+#ifdef __AVX512F__
+template <typename V> static inline V first_of(const float* from, int64_t left) {
+    return __builtin_ia32_loadups512_mask(from, V{}, static_cast<unsigned short>((1 << left) - 1));
+}
+template <typename V> static inline void put_first(float* to, V x, int64_t left) {
+    __builtin_ia32_storeups512_mask(to, x, static_cast<unsigned short>((1 << left) - 1));
+}
+#endif
+template <typename T, typename V = vec> static inline auto get_row(const T* from, int64_t left) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64 && std::is_same_v<T, float>) return first_of<V>(from, left);
+#endif
     T part[lanes] = {};
     for (int64_t i = 0; i < left; ++i) part[i] = from[i];
     return get_row(part);
 }
 template <typename T, typename V> static inline void put_row(T* to, V x, int64_t left) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == 64 && std::is_same_v<T, float>) return put_first(to, x, left);
+#endif
     T part[lanes];
     put_row(part, x);
     for (int64_t i = 0; i < left; ++i) to[i] = part[i];

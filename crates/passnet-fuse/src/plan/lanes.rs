@@ -12,6 +12,9 @@ use crate::front::{
 /// Values per step of a vectorised loop, as `vectors.hpp` has it.
 pub(crate) const LANES: i64 = 16;
 
+/// Shortest row whose functions, such as `exp`, are computed as the first lanes of a register. One by one, six take longer.
+pub(crate) const SHORTEST: i64 = 6;
+
 /// Returns whether a statement can take a register of elements along a loop.
 pub(crate) fn acts_in_lanes(arena: &Arena, statement: &Statement, var: Var) -> bool {
     match statement {

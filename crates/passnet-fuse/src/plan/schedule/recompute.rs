@@ -14,7 +14,7 @@ use crate::{
         tensor::TensorId,
     },
     plan::{
-        lanes::{LANES, acts_in_lanes, is_in_lanes},
+        lanes::{LANES, SHORTEST, acts_in_lanes, is_in_lanes},
         running::RunningSums,
         stage::{Buffer, LoopForm, Role, Stage, Statement, roots},
     },
@@ -133,10 +133,11 @@ fn is_in_vectors(arena: &Arena, stage: &Stage) -> bool {
     if RunningSums::of(stage, arena).is_some() {
         return false;
     }
-    let along = stage.segments.iter().filter(|segment| segment.innermost.extent >= LANES);
     // Only reductions are computed across rows.
     let statements = || stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     let has_folds = statements().any(|statement| matches!(statement, Statement::Reduce { .. }));
+    let shortest = if has_folds { LANES } else { SHORTEST };
+    let along = stage.segments.iter().filter(|segment| segment.innermost.extent >= shortest);
     let across = stage.outer.iter().filter(|nest| has_folds && nest.extent >= LANES);
     let mut vars = along.filter_map(|segment| segment.innermost.var).chain(across.filter_map(|nest| nest.var));
     vars.any(|var| {

@@ -11,7 +11,7 @@ use crate::{
         index::{Var, coefficient},
     },
     plan::{
-        lanes::{LANES, acts_in_lanes, is_in_lanes},
+        lanes::{LANES, SHORTEST, acts_in_lanes, is_in_lanes},
         stage::{Loop, Segment, Stage, Statement},
     },
 };
@@ -27,7 +27,7 @@ impl CppPrinter<'_> {
         level: usize,
         varies: &dyn Fn(&ExprId) -> bool,
     ) -> Option<BTreeSet<ExprId>> {
-        let Loop { var: Some(var), extent: LANES.. } = segment.innermost else { return None };
+        let Loop { var: Some(var), extent: extent @ SHORTEST.. } = segment.innermost else { return None };
         self.config.vectors.then_some(())?;
         let statements = &segment.levels[level];
         let arena = &self.program.arena;
@@ -35,7 +35,11 @@ impl CppPrinter<'_> {
         let roots: Vec<ExprId> = statements.iter().map(Statement::value).collect();
         let all = arena.reachable(&roots).into_iter();
         let varying: BTreeSet<ExprId> = all.filter(varies).collect();
-        varying.iter().all(|&id| is_in_lanes(arena, id, var, varies)).then_some(varying)
+        let is_stored = |statement: &Statement| matches!(statement, Statement::Store { .. });
+        let is_function = |&id: &ExprId| matches!(arena.get(id), Expr::Unary(op, _) if op.is_expensive());
+        // A row that does not fill a register takes as long as one that does.
+        let is_worth = extent >= LANES || statements.iter().all(is_stored) && varying.iter().any(is_function);
+        (is_worth && varying.iter().all(|&id| is_in_lanes(arena, id, var, varies))).then_some(varying)
     }
 
     /// Declares arrays for expensive values that several levels would compute again.
