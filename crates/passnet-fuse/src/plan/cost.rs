@@ -1,8 +1,9 @@
-//! Predicted times of a region and of its replacement. They count bytes and calls only, not the arithmetic.
+//! Predicted times of a region and of its replacement, from calls, bytes and elements.
 
 use std::{collections::BTreeSet, fmt};
 
-use passnet_graph::{Graph, NodeId, Target, TypedGraph, ValueId};
+use passnet_graph::{Graph, NodeId, Target, TensorType, TypedGraph, ValueId};
+use passnet_record::DType;
 
 use super::{
     region::{Region, RegionInput},
@@ -24,8 +25,14 @@ struct Rates {
     memory_ns: f64,
     /// A launch of one kernel.
     launch_ns: f64,
-    /// Bytes that a CPU or GPU reads or writes in its memory in a nanosecond.
-    bytes_per_ns: f64,
+    /// Bytes that a CPU or GPU reads or writes in its memory in a nanosecond: in eager mode, and in a kernel.
+    bytes_per_ns: [f64; 2],
+    /// An element of an operation: in eager mode on half types, and in a kernel on any type.
+    element_ns: [f64; 2],
+    /// An element of a function such as `exp` in addition: in eager mode, and in a kernel.
+    function_ns: [f64; 2],
+    /// An element of an operation over windows in addition, likewise.
+    window_ns: [f64; 2],
     /// True if the host continues while kernels run.
     overlaps: bool,
 }
@@ -37,18 +44,26 @@ const CUDA: Rates = Rates {
     call_ns: 1000.0,
     memory_ns: 1700.0,
     launch_ns: 4900.0,
-    bytes_per_ns: 4000.0,
+    bytes_per_ns: [4000.0; 2],
+    element_ns: [0.0; 2],
+    function_ns: [0.0; 2],
+    window_ns: [0.0; 2],
     overlaps: true,
 };
 
+/// Fitted to 281 passes by `benches/cpu/predictions.py`, so that half of the predictions are within 1.4 times the time of eager
+/// mode, and within 1.5 times that of a kernel. The calls are those of a CPU that others use as well.
 const CPU: Rates = Rates {
-    op_ns: 1500.0,
+    op_ns: 3500.0,
     convolution_ns: 0.0,
-    view_ns: 700.0,
-    call_ns: 1000.0,
-    memory_ns: 1000.0,
+    view_ns: 2000.0,
+    call_ns: 1500.0,
+    memory_ns: 1050.0,
     launch_ns: 500.0,
-    bytes_per_ns: 10.0,
+    bytes_per_ns: [37.0, 140.0],
+    element_ns: [0.13, 0.1],
+    function_ns: [0.41, 0.3],
+    window_ns: [2.8, 4.1],
     overlaps: false,
 };
 
@@ -69,9 +84,9 @@ pub(crate) struct Prediction {
 }
 
 impl Prediction {
-    /// `host_ns` is the time of the host alone.
-    fn new(host_ns: f64, bytes: i64, rates: &Rates) -> Self {
-        let device_ns = bytes as f64 / rates.bytes_per_ns;
+    /// `host_ns` is the time of the host alone, `compute_ns` that of the arithmetic.
+    fn new(host_ns: f64, bytes: i64, bytes_per_ns: f64, compute_ns: f64, rates: &Rates) -> Self {
+        let device_ns = bytes as f64 / bytes_per_ns + compute_ns;
         // Kernels of a device run while the host launches the next ones, so the slower of the two decides. On a CPU
         // the times add up.
         Self { bytes, ns: if rates.overlaps { host_ns.max(device_ns) } else { host_ns + device_ns } }
@@ -109,9 +124,82 @@ fn in_bytes(count: i64) -> String {
     }
 }
 
+/// Elements that the operations of a region compute.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    all: i64,
+    /// Elements of operations with an operand or a result of a half type.
+    half: i64,
+    /// Elements of functions such as `exp`.
+    functions: i64,
+    /// Elements of pooling and interpolation.
+    windows: i64,
+}
+
+impl Work {
+    fn of(typed: &TypedGraph, region: &Region) -> Self {
+        let graph = typed.graph();
+        let mut work = Self::default();
+        for &id in region.nodes.iter().filter(|&&id| !is_view_node(typed, id)) {
+            let node = graph.node(id);
+            let result = typed.tensor(node.value);
+            let operands = node.operands().filter_map(|value| typed.tensor(value)).filter(|_| !is_gather(graph, id));
+            let types: Vec<&TensorType> = result.into_iter().chain(operands).collect();
+            let numel = types.iter().map(|ty| ty.numel()).max().unwrap_or(0);
+            work.all += numel;
+            if types.iter().any(|ty| matches!(ty.dtype, DType::Float16 | DType::BFloat16)) {
+                work.half += numel;
+            }
+            match Call::of(graph, node).map(|call| call.name) {
+                Some(name) if FUNCTIONS.contains(&name) => work.functions += numel,
+                Some(name) if name.contains("_pool") || name == "interpolate" => work.windows += numel,
+                _ => {}
+            }
+        }
+        work
+    }
+
+    /// Returns the time of eager mode (`side` 0) or of a kernel (1), where `elements` is the number of those that take time alone.
+    fn ns(&self, elements: i64, side: usize, rates: &Rates) -> f64 {
+        elements as f64 * rates.element_ns[side]
+            + self.functions as f64 * rates.function_ns[side]
+            + self.windows as f64 * rates.window_ns[side]
+    }
+}
+
+/// Operations that take several times as long as arithmetic for each element.
+const FUNCTIONS: &[&str] = &[
+    "batch_norm",
+    "celu",
+    "cos",
+    "elu",
+    "erf",
+    "exp",
+    "expm1",
+    "gelu",
+    "group_norm",
+    "layer_norm",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "log_softmax",
+    "logsigmoid",
+    "logsumexp",
+    "mish",
+    "selu",
+    "sigmoid",
+    "silu",
+    "sin",
+    "softmax",
+    "softplus",
+    "tanh",
+];
+
 fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Prediction {
     let graph = typed.graph();
     let nbytes = |value: ValueId| typed.tensor(value).map_or(0, |ty| ty.nbytes());
+    let work = Work::of(typed, region);
+    let compute_ns = work.ns(work.half, 0, rates);
     let (mut host_ns, mut bytes) = (0.0, 0);
     for &id in &region.nodes {
         if is_view_node(typed, id) {
@@ -129,13 +217,15 @@ fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Prediction {
         let most = if is_gather(graph, id) { nbytes(node.value) } else { i64::MAX };
         bytes += nbytes(node.value) + operands.into_iter().map(|value| nbytes(value).min(most)).sum::<i64>();
     }
-    Prediction::new(host_ns, bytes, rates)
+    Prediction::new(host_ns, bytes, rates.bytes_per_ns[0], compute_ns, rates)
 }
 
 fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: &Rates) -> Prediction {
-    let (mut host_ns, mut bytes) = (rates.call_ns, 0);
+    let (mut host_ns, mut bytes, mut compute_ns) = (rates.call_ns, 0, 0.0);
     if let Some(program) = program {
         host_ns += rates.launch_ns * program.stages.len() as f64;
+        let work = Work::of(typed, region);
+        compute_ns = work.ns(work.all, 1, rates);
         for (number, buffer) in program.buffers.iter().enumerate() {
             let (nbytes, is_fresh) = match &buffer.role {
                 Role::Input => (bytes_read(typed, region, &region.inputs[number]), false),
@@ -150,7 +240,7 @@ fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: 
     } else {
         host_ns += rates.view_ns * region.outputs.len() as f64;
     }
-    Prediction::new(host_ns, bytes, rates)
+    Prediction::new(host_ns, bytes, rates.bytes_per_ns[1], compute_ns, rates)
 }
 
 /// Bytes that a region reads of an input.
