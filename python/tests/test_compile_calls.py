@@ -368,4 +368,6 @@ def test_warnings_point_at_the_call(reason: str, write_passes: Callable[..., Pat
     }
     with pytest.warns(RuntimeWarning, match="PyTorch|no pass") as seen, torch.no_grad():
         [calls[reason](torch.ones(size)) for size in (3, 4)]
-    assert {warning.filename for warning in seen} == {__file__}
+    # PyTorch has warnings of its own with some versions of Python.
+    ours = [warning for warning in seen if warning.category is RuntimeWarning]
+    assert {warning.filename for warning in ours} == {__file__}

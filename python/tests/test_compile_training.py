@@ -264,3 +264,33 @@ def test_options_of_inference_are_said_not_to_apply():
         warnings.simplefilter("always")
         compiled(x[:8])
     assert not any("do not apply" in str(warning.message) for warning in later)
+
+
+@pytest.mark.parametrize("wrap", [passnet.compile, lambda step: torch.compile(step, backend="passnet")])
+def test_a_step_that_is_compiled_with_its_backward_is_that_of_pytorch(wrap):
+    torch._dynamo.reset()
+
+    def trained(wrap) -> torch.nn.Module:
+        model, x = block()
+        model.eval()
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+
+        def step(x: torch.Tensor) -> torch.Tensor:
+            optimiser.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimiser.step()
+            return loss.detach()
+
+        function = wrap(step)
+        for _ in range(3):
+            function(x)
+        return model
+
+    expected = trained(lambda step: step)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = trained(wrap)
+    torch.testing.assert_close(found.state_dict(), expected.state_dict(), rtol=1e-4, atol=1e-5)
+    # Dynamo does not look into PassNet when it compiles the backward.
+    assert not [warning for warning in said if "Dynamo" in str(warning.message)]

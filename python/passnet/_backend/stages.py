@@ -96,16 +96,29 @@ class Stages:
                 decompositions={},
             )
 
-    def _compiler(self, name: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Stage]:
-        def compile_stage(module: torch.fx.GraphModule, _example: Sequence[Any]) -> Stage:
+    def _compiler(self, name: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Run]:
+        def compile_stage(module: torch.fx.GraphModule, _example: Sequence[Any]) -> Run:
             report = StageReport(name)
             self.reports.append(report)
             own = torch.fx.GraphModule(module, module.graph)
             if name == "backward":
                 without_unused(own)
-            return Stage(own, self, report)
+            stage = Stage(own, self, report)
+            return _untraced(stage) if name == "backward" else stage
 
-        return compile_stage
+        # A backward within compiled code is compiled and called while Dynamo looks at each function.
+        return torch._dynamo.disable(compile_stage)
+
+
+def _untraced(stage: Stage) -> Run:
+    """The stage as a function that Dynamo does not look into."""
+
+    @torch._dynamo.disable
+    def call(values: list[Any]) -> Sequence[Any]:
+        return stage(values)
+
+    vars(call)["_boxed_call"] = True
+    return call
 
 
 class Stage:
