@@ -137,6 +137,57 @@ def test_what_a_call_allocates_and_releases_is_overwritten(worker: Worker, write
     assert not bool((before == 7).any())
 
 
+SCRATCH = '''
+import torch
+from passnet import kernels
+
+mark = kernels.cpp(
+    """
+    #include <vector>
+    void mark(const float* x, float* left, float* seen, int64_t n) {
+        std::vector<float> values(n, x[0]);
+        for (int64_t i = 0; i < n; ++i) {
+            seen[0] += left[i] >= 1000 && left[i] < 2000 && left[i] != x[0];
+            left[i] = values[i];
+        }
+    }
+    """,
+    "void mark(const float* x, float* left, float* seen, int64_t n)",
+)
+
+def pattern(x):
+    return x * 2
+
+def replacement_args(x):
+    return (x,)
+
+def marks(x):
+    seen = torch.zeros_like(x)
+    for size in (SIZES):
+        left = torch.empty(size, dtype=x.dtype, device=x.device)
+        mark(x, left, seen, size)
+    return seen
+
+def replacement_func():
+    return marks
+'''
+
+
+@pytest.mark.parametrize("sizes", ["999, 1000, 1001", "16, 30_000, 5_000, 64, 30_001, 200"])
+def test_a_scratch_tensor_has_nothing_of_an_earlier_call(worker: Worker, write_passes: WritePasses, sizes: str):
+    directory = write_passes(marks=SCRATCH.replace("SIZES", sizes))
+    loaded = worker.load(trace(lambda x: x * 2), kind="passes", dir=str(directory), compiled=False)
+    assert loaded["passes"][0]["matches"] == 1, loaded
+    worker.inputs(0, x=torch.ones(64))
+    worker.call(poison=True)
+    # Each call of a block has another first element, and leaves it in all of its scratch memory.
+    worker.pools(windows=64, x=torch.arange(1000, 1127, dtype=torch.float32))
+    for _ in range(10):
+        worker.time(trials=10, calls=4)
+        (seen,) = worker.outputs(worker.request("fetch"))
+        assert seen[0] == 0
+
+
 def test_a_constant_that_is_returned_is_not_overwritten(worker: Worker):
     def constant(x: torch.Tensor) -> tuple:
         return x, x.view(-1), x + 1

@@ -33,5 +33,6 @@ pub use copy::copy_elements;
 pub use entry::Entry;
 pub use guard::{ALIGNMENT, Callee, Side, StrayAccess, TensorMemory, call_guarded, set_side, side};
 pub use keep::Access;
+pub use libraries::kernels_allocate;
 pub use place::{LoadError, Loaded};
 pub use split::{Range, call_split};

@@ -4,6 +4,7 @@
 //! - [`cuda`]: the functions of the CUDA driver that timing and launches need, loaded at run time from the user's driver.
 //! - [`cache`]: size of the last-level cache and a sweep that empties it.
 //! - [`census`]: number of kernels that a pass has launched, and a switch that makes them do nothing.
+//! - [`heap`]: free memory of the allocator, overwritten between timed calls.
 //! - [`kernel_code`]: code of native kernels, loaded from objects that were judged.
 //! - [`process`]: process control that Python's standard library lacks.
 //! - [`random`]: random numbers of the operating system.
@@ -24,6 +25,7 @@
 pub mod cache;
 pub mod census;
 pub mod cuda;
+pub mod heap;
 pub mod kernel_code;
 pub mod process;
 pub mod random;

@@ -6,6 +6,7 @@ mod facts;
 mod launch;
 mod poison;
 mod sample;
+mod temporaries;
 mod timed;
 
 use pyo3::{

@@ -2,10 +2,15 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use passnet_objects::{Import, RuntimeLibrary};
+
+use crate::heap;
 
 const LIBRARIES: [(RuntimeLibrary, &CStr); 5] = [
     (RuntimeLibrary::C, c"libc.so.6"),
@@ -61,8 +66,17 @@ fn handle(library: RuntimeLibrary) -> Option<usize> {
     (*handle != 0).then_some(*handle)
 }
 
+/// True once a kernel with containers was loaded.
+static ALLOCATE: AtomicBool = AtomicBool::new(false);
+
+/// Tells whether a kernel that was loaded allocates memory for containers.
+pub fn kernels_allocate() -> bool {
+    ALLOCATE.load(Ordering::Relaxed)
+}
+
 /// Memory of containers. It is clean: an earlier call must not show in it.
 fn own(name: &str) -> Option<usize> {
+    ALLOCATE.store(true, Ordering::Relaxed);
     Some(match name {
         "_Znwm" | "_Znam" => allocate as *const () as usize,
         "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
@@ -76,7 +90,12 @@ fn own(name: &str) -> Option<usize> {
 extern "C" fn allocate(bytes: usize) -> *mut c_void {
     // SAFETY: `calloc` takes any sizes.
     let memory = unsafe { libc::calloc(bytes.max(1), 1) };
-    if memory.is_null() { give_up(std::ptr::null()) } else { memory }
+    if memory.is_null() {
+        give_up(std::ptr::null())
+    }
+    // A kernel that writes behind it must leave nothing there.
+    heap::note(memory as usize, bytes);
+    memory
 }
 
 #[expect(unsafe_code, reason = "called by C++")]
@@ -85,7 +104,11 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
     // SAFETY: C++ gives a power of two, the memory is as large as what is written.
     unsafe {
         let is_had = libc::posix_memalign(&raw mut memory, alignment.max(size_of::<usize>()), bytes.max(1)) == 0;
-        if is_had { libc::memset(memory, 0, bytes) } else { give_up(std::ptr::null()) }
+        if !is_had {
+            give_up(std::ptr::null())
+        }
+        heap::note(memory as usize, bytes);
+        libc::memset(memory, 0, bytes)
     }
 }
 

@@ -11,10 +11,11 @@ use pyo3::{
 use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
-    kernel_code::{Side, set_side},
+    kernel_code::{Side, kernels_allocate, set_side},
     python::{
         poison::{overwrite_all, values},
         sample::{Rule, Samples},
+        temporaries::Temporaries,
     },
     random::random_word,
     timing::{BlockCalls, TimedCall, monotonic_ns, time_block},
@@ -109,10 +110,7 @@ struct PyCalls<'py> {
     restore: Option<Bound<'py, PyAny>>,
     /// Overwrite the memory of unused results.
     overwrites: bool,
-    /// Makes the same allocations as a call.
-    allocations: Option<Bound<'py, PyAny>>,
-    /// Time of these allocations and of overwriting them.
-    overwriting_ns: u64,
+    temporaries: Temporaries<'py>,
     sweeper: Option<Sweeper>,
     cuda: Option<cuda::Timer>,
     last: Option<Bound<'py, PyAny>>,
@@ -127,6 +125,7 @@ impl TimedCall for PyCalls<'_> {
     type Error = PyErr;
 
     fn prepare(&mut self, call: usize) -> PyResult<()> {
+        self.temporaries.begin();
         // Untimed calls may share a content, unless they change it.
         if call == 0 || call >= self.warmup || self.restore.is_some() {
             let py = self.callable.py();
@@ -164,7 +163,7 @@ impl TimedCall for PyCalls<'_> {
     }
 
     fn guard(&mut self, call: usize) -> PyResult<()> {
-        let (begin, before) = (monotonic_ns(), self.overwriting_ns);
+        let (begin, before) = (monotonic_ns(), self.temporaries.ns());
         self.prepare(call)?;
         set_side(Some(Side::Hidden));
         let result = self.callable.call1(&self.sets[self.set]);
@@ -175,7 +174,7 @@ impl TimedCall for PyCalls<'_> {
         self.prepare(call)?;
         self.call()?;
         self.finish(false)?;
-        self.overwriting_ns = before + (monotonic_ns() - begin);
+        self.temporaries.set_ns(before + (monotonic_ns() - begin));
         Ok(())
     }
 
@@ -199,29 +198,14 @@ impl TimedCall for PyCalls<'_> {
             self.set = (self.set + 1) % self.sets.len();
             let before = self.kept.replace(result);
             // A result that is kept changes which blocks are free, now and when the former one is released.
-            self.overwrite_temporaries(2)?;
+            self.temporaries.overwrite(2)?;
             let Some(before) = before else { return Ok(()) };
             result = before;
         }
         if self.overwrites {
             overwrite_all(&result);
             drop(result);
-            self.overwrite_temporaries(if keep { 2 } else { 1 })?;
-        }
-        Ok(())
-    }
-}
-
-impl PyCalls<'_> {
-    /// Overwrites the memory that the call allocated and released: an allocator returns the same blocks for the same sizes. Several
-    /// `sets` of blocks at a time reach further free ones.
-    fn overwrite_temporaries(&mut self, sets: usize) -> PyResult<()> {
-        if let (true, Some(allocations)) = (self.overwrites, &self.allocations) {
-            let begin = monotonic_ns();
-            let blocks = (0..sets).map(|_| allocations.call0()).collect::<PyResult<Vec<_>>>()?;
-            blocks.iter().for_each(overwrite_all);
-            drop(blocks);
-            self.overwriting_ns += monotonic_ns() - begin;
+            self.temporaries.overwrite(if keep { 2 } else { 1 })?;
         }
         Ok(())
     }
@@ -256,13 +240,13 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is
 /// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
 /// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
-/// the memory of results that are not kept. `allocations`: a function that returns a list of tensors of the sizes that a call
-/// allocates. It is called after each call, and its tensors are overwritten if results are. `sample`: elements of outputs to note,
+/// the memory of results that are not kept, and that a call has released. `allocations`: a function that returns a list of tensors of
+/// the sizes that a call allocates; none if a call returns all that it allocates. `sample`: elements of outputs to note,
 /// in the memory of the host only. `guards`: in about every other block, before a timed call that is drawn from the operating
 /// system, there is one more call, whose C++ kernels are guarded ([`Side::Hidden`]).
 ///
 /// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `overwriting_ns` (the part of it that
-/// `allocations` and guarded calls took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
+/// released memory and guarded calls took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
 /// `kept`: content ids of the values of `result`, and `samples`: the elements that were noted.
 #[pyfunction]
 #[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
@@ -282,7 +266,7 @@ pub(super) fn time_calls<'py>(
     sample: Option<Rule>,
     guards: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let py = callable.py();
+    let (py, allocations) = (callable.py(), allocations.filter(|_| overwrites));
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
         return Err(PyValueError::new_err("no arguments to call with, or a source without a place in each of them"));
     }
@@ -295,8 +279,7 @@ pub(super) fn time_calls<'py>(
         warmup: warmup as usize,
         restore,
         overwrites,
-        allocations,
-        overwriting_ns: 0,
+        temporaries: Temporaries::new(allocations, cuda, overwrites && kernels_allocate()),
         sweeper: (cold && !cuda).then(|| Sweeper::new(last_level_bytes())),
         cuda: if cuda { Some(cuda::Timer::new(cold)?) } else { None },
         last: None,
@@ -306,11 +289,12 @@ pub(super) fn time_calls<'py>(
         guards: guards && !cuda,
     };
     let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
+    let end = subject.temporaries.end();
     let reply = PyDict::new(py);
     reply.set_item("e2e_ns", block.e2e)?;
     reply.set_item("device_ns", block.device)?;
-    reply.set_item("total_ns", block.total)?;
-    reply.set_item("overwriting_ns", subject.overwriting_ns)?;
+    reply.set_item("total_ns", block.total + end)?;
+    reply.set_item("overwriting_ns", subject.temporaries.ns())?;
     reply.set_item("kept_call", block.kept)?;
     reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;

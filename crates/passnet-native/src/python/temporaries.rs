@@ -1,0 +1,88 @@
+//! Memory that timed calls allocate and release.
+
+use pyo3::prelude::*;
+
+use crate::{heap::Session, python::poison::overwrite_all, timing::monotonic_ns};
+
+/// Library of PyTorch that allocates the memory of tensors.
+const LIBRARY: &str = "libc10.so";
+
+/// Overwrites the memory that a call has allocated and released, before the next call.
+///
+/// On a CPU with glibc, free memory itself is overwritten. Elsewhere, the same sizes are allocated again and overwritten: an allocator
+/// mostly returns the same blocks.
+pub(super) struct Temporaries<'py> {
+    /// Makes the same allocations as a call.
+    allocations: Option<Bound<'py, PyAny>>,
+    way: Way,
+    /// Time that all this took.
+    ns: u64,
+}
+
+enum Way {
+    /// Nothing is to be overwritten.
+    Nothing,
+    /// Free memory, from the first call on.
+    Undecided,
+    Free(Session),
+    Again,
+}
+
+impl<'py> Temporaries<'py> {
+    /// `allocations`: makes the same allocations as a call; `None` if a call releases nothing. `on_device`: they are on a device. `in_kernels`: kernels allocate memory, too.
+    pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool, in_kernels: bool) -> Self {
+        let way = match (on_device, allocations.is_some() || in_kernels) {
+            (_, false) => Way::Nothing,
+            (true, true) => Way::Again,
+            (false, true) => Way::Undecided,
+        };
+        Self { allocations, way, ns: 0 }
+    }
+
+    /// Nanoseconds of overwriting so far.
+    pub(super) fn ns(&self) -> u64 {
+        self.ns
+    }
+
+    /// Counts what took so long as overwriting too.
+    pub(super) fn set_ns(&mut self, ns: u64) {
+        self.ns = ns;
+    }
+
+    /// Prepares free memory, before the first call.
+    pub(super) fn begin(&mut self) {
+        if let Way::Undecided = self.way {
+            let begin = monotonic_ns();
+            self.way = Session::begin(LIBRARY).map_or(Way::Again, Way::Free);
+            self.ns += monotonic_ns() - begin;
+        }
+    }
+
+    /// Overwrites. Several `sets` of blocks at a time reach further free ones, where free memory is not known.
+    pub(super) fn overwrite(&mut self, sets: usize) -> PyResult<()> {
+        if let Way::Nothing = self.way {
+            return Ok(());
+        }
+        let begin = monotonic_ns();
+        if let Way::Free(session) = &mut self.way
+            && session.overwrite().is_none()
+        {
+            self.way = Way::Again;
+        }
+        if let (Way::Again, Some(allocations)) = (&self.way, &self.allocations) {
+            let blocks = (0..sets).map(|_| allocations.call0()).collect::<PyResult<Vec<_>>>()?;
+            blocks.iter().for_each(overwrite_all);
+        }
+        self.ns += monotonic_ns() - begin;
+        Ok(())
+    }
+
+    /// Ends it after the last call. Returns the nanoseconds that this took.
+    pub(super) fn end(&mut self) -> u64 {
+        let begin = monotonic_ns();
+        self.way = Way::Nothing;
+        let ns = monotonic_ns() - begin;
+        self.ns += ns;
+        ns
+    }
+}
