@@ -3,7 +3,7 @@
     passnet fuse suites/demo --out passes
     PYTHONPATH=python:python/tests python benches/cpu/predictions.py passes [--passes 300]
 
-For the first graph of each pass, on one thread: the fastest of 40 calls of its pattern and of its replacement, with the values in
+For the graph of each pass that its description is of, on one thread: the fastest of 40 calls of its pattern and of its replacement, with the values in
 the cache. Prints the median factor between predicted and measured times, the share within 1.5 times, and the passes that are
 slower than eager mode.
 """
@@ -45,6 +45,19 @@ def _fill(tensor: torch.Tensor) -> None:
         tensor.copy_(torch.randint(0, 2, tensor.shape))
 
 
+def _described(text: str, key: tuple[Any, ...]) -> bool:
+    """Returns whether a row of `PLANS` has the types of the description."""
+    described = "".join(text.split('"""')[1].split("->")[0].split())
+    types = [tuple(found) for found in re.findall(r"((?:float|bfloat|u?int|bool)\d*)\[([\d,]*)\]", described)]
+    dtypes = [str(part).removeprefix("torch.") for part in key if isinstance(part, torch.dtype)]
+    shapes = [part for place, part in enumerate(key) if isinstance(part, tuple) and not _is_stride(key, place)]
+    return types == [(dtype, ",".join(map(str, shape))) for dtype, shape in zip(dtypes, shapes, strict=False)]
+
+
+def _is_stride(key: tuple[Any, ...], place: int) -> bool:
+    return place > 0 and isinstance(key[place - 1], tuple)
+
+
 def summary(name: str, pairs: list[tuple[float, float]]) -> str:
     """The distance of predicted times from measured ones."""
     factors = sorted(max(a / b, b / a) for a, b in pairs)
@@ -67,8 +80,10 @@ def main() -> None:
         predicted = _GAIN.search(path.read_text())
         if predicted is None:
             continue
-        module = load(path, "cpu")
-        _, given = next(iter(arguments(module, "cpu", _fill)))
+        module, text = load(path, "cpu"), path.read_text()
+        given = next((made for key, made in arguments(module, "cpu", _fill) if _described(text, key)), None)
+        if given is None:
+            continue
         try:
             eager, mine = fastest(module.pattern, given), fastest(module.fused, given)
         except (IndexError, RuntimeError):  # Indices of random content are outside of their table.
