@@ -1,11 +1,6 @@
 //! The positive control: a harness that judges in the candidate's own process, as public ones do.
 
-use std::{
-    collections::BTreeMap,
-    io::Write as _,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{collections::BTreeMap, io::Write as _, path::Path, process::Stdio};
 
 use fs_err as fs;
 use passnet_record::{
@@ -70,12 +65,7 @@ pub(crate) fn run(
 fn run_harness(harness: &Path, jobs: &[NaiveJob]) -> Result<Vec<NaiveControl>, AttackError> {
     let failed = |message: String| AttackError::Harness { harness: harness.to_owned(), message };
     let interpreter = Interpreter::find();
-    let mut command = Command::new(&interpreter.python);
-    command.arg(harness).stdin(Stdio::piped()).stdout(Stdio::piped());
-    if let Some(site) = &interpreter.site {
-        command.env("PYTHONPATH", site);
-    }
-    let started = command.spawn();
+    let started = interpreter.script(harness).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut child = started.map_err(|error| failed(format!("{}: {error}", interpreter.python.display())))?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(&serde_json::to_vec(jobs).map_err(|error| failed(error.to_string()))?)?;

@@ -1,11 +1,11 @@
 //! The interface of authors.
 
-use std::{io, path::Path, sync::atomic::AtomicBool};
+use std::{io, path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use passnet_eval::{EvalError, Referee};
-use passnet_record::{AuthorSpec, FilePathError, PassDirectory, SuiteTask, WritingCost};
+use passnet_record::{AuthorSpec, Device, FilePathError, PassDirectory, SuiteTask, WritingCost};
 use passnet_run::Suite;
-use passnet_services::PropagateError;
+use passnet_services::{PropagateError, cpp_compiler};
 
 use crate::pass_files::PassDirError;
 
@@ -25,6 +25,15 @@ pub trait Author: Send + Sync {
     /// Returns what writing the passes used, after the last [`Self::write`]; `None` for an author that is not a language model.
     fn cost(&self) -> Option<WritingCost> {
         None
+    }
+
+    /// Checks that the author can work on a device, before anything is started or written.
+    ///
+    /// # Errors
+    /// [`AuthorError::Unfit`] if this machine lacks something, [`AuthorError::NoFolder`] if the author's passes do not exist.
+    fn check(&self, device: Device) -> Result<(), AuthorError> {
+        let _ = device;
+        Ok(())
     }
 
     /// Prepares a whole suite: work that tasks share, or that is done for many tasks at a time. Called once, before
@@ -70,6 +79,26 @@ pub enum Runs {
     Passes,
 }
 
+/// Fails if this machine cannot compile the C++ kernels of an author.
+///
+/// # Errors
+/// [`AuthorError::NoCompiler`].
+pub(crate) fn check_compiler(author: &AuthorSpec, device: Device) -> Result<(), AuthorError> {
+    match cpp_compiler() {
+        Err(problem) if device.is_cpu() => Err(AuthorError::NoCompiler { author: author.clone(), problem }),
+        _ => Ok(()),
+    }
+}
+
+/// Options of a command for the author that it creates. An author takes those that concern it.
+#[derive(Clone, Debug, Default)]
+pub struct AuthorOptions {
+    /// Time for measuring unknown kernels before passes are written.
+    pub tuning: Option<Duration>,
+    /// Times each pass against eager mode, and drops those that lose.
+    pub confirms: bool,
+}
+
 /// Surroundings of an author.
 pub struct AuthorContext<'a> {
     /// Evaluates what the author tries out, and knows device and interpreter.
@@ -112,6 +141,18 @@ pub enum AuthorError {
     /// Passes of a task that are not a pass directory.
     #[error("{0}")]
     Refused(String),
+    /// A language model without its server.
+    #[error("a language model works on tasks in `passnet agent run` or `passnet bench run`")]
+    NeedsModelServer,
+    /// The author's kernels cannot be compiled.
+    #[error("author `{author}` writes C++ kernels, and {problem}")]
+    NoCompiler { author: AuthorSpec, problem: String },
+    /// This machine cannot run the author.
+    #[error("author `{author}` cannot run on {device}: {problem}")]
+    Unfit { author: AuthorSpec, device: Device, problem: String },
+    /// The folder of passes does not exist.
+    #[error("{0}: there is no such pass directory; `passnet new TASK --out DIR` writes one")]
+    NoFolder(String),
     /// A pass directory cannot be read.
     #[error(transparent)]
     Directory(#[from] PassDirError),

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use fs_err as fs;
-use passnet_record::AuthorSpec;
+use passnet_record::{AuthorSpec, Device};
 use passnet_run::Suite;
+use passnet_services::{Interpreter, compiler_problem};
 
 use crate::author::{Author, AuthorContext, AuthorError, Runs};
 
@@ -26,7 +27,7 @@ impl Compiler {
 }
 
 /// Name and, for a compiler of the user, file of a compiler; `None` for other authors.
-pub fn compiler_of(spec: &AuthorSpec) -> Option<(&str, Option<&Path>)> {
+fn compiler_of(spec: &AuthorSpec) -> Option<(&str, Option<&Path>)> {
     match (spec.kind(), spec.argument()) {
         (OWN, Some(file)) => Some((file, Some(Path::new(file)))),
         (name, None) if NAMES.contains(&name) => Some((name, None)),
@@ -37,6 +38,14 @@ pub fn compiler_of(spec: &AuthorSpec) -> Option<(&str, Option<&Path>)> {
 impl Author for Compiler {
     fn spec(&self) -> &AuthorSpec {
         &self.spec
+    }
+
+    fn check(&self, device: Device) -> Result<(), AuthorError> {
+        let Some((name, file)) = compiler_of(&self.spec) else { return Ok(()) };
+        match compiler_problem(&Interpreter::find(), name, file, &device.to_string()) {
+            Some(problem) => Err(AuthorError::Unfit { author: self.spec.clone(), device, problem }),
+            None => Ok(()),
+        }
     }
 
     fn runs(&self) -> Runs {

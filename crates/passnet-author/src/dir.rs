@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fs_err as fs;
-use passnet_record::{AuthorSpec, ORDER_FILE, PassDirectory};
+use passnet_record::{AuthorSpec, Device, ORDER_FILE, PassDirectory};
 
 use crate::{
     author::{Author, AuthorError, Runs, TaskGraphs},
@@ -43,6 +43,11 @@ impl Author for Dir {
 
     fn runs(&self) -> Runs {
         Runs::Passes
+    }
+
+    fn check(&self, _device: Device) -> Result<(), AuthorError> {
+        let path = self.spec.argument().unwrap_or_default();
+        if Path::new(path).is_dir() { Ok(()) } else { Err(AuthorError::NoFolder(path.to_owned())) }
     }
 
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {

@@ -19,7 +19,7 @@ pub use self::{
     tune::{Tuned, Tuner},
     typed_suite::TypedSuite,
 };
-use crate::author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs};
+use crate::author::{Author, AuthorContext, AuthorError, AuthorOptions, Runs, TaskGraphs, check_compiler};
 
 /// The built-in author.
 pub struct Fuse {
@@ -31,22 +31,8 @@ pub struct Fuse {
 
 impl Fuse {
     /// Creates an author that uses what the tuning database knows.
-    pub const fn new(spec: AuthorSpec) -> Self {
-        Self { spec, tuning: None, confirms: false, prepared: BTreeMap::new() }
-    }
-
-    /// Times each pass against eager mode, and drops those that lose.
-    #[must_use]
-    pub const fn with_confirmation(mut self, confirms: bool) -> Self {
-        self.confirms = confirms;
-        self
-    }
-
-    /// Measures unknown kernels for this long first.
-    #[must_use]
-    pub fn with_tuning(mut self, budget: Option<Duration>) -> Self {
-        self.tuning = budget;
-        self
+    pub const fn new(spec: AuthorSpec, options: &AuthorOptions) -> Self {
+        Self { spec, tuning: options.tuning, confirms: options.confirms, prepared: BTreeMap::new() }
     }
 }
 
@@ -61,6 +47,10 @@ impl Author for Fuse {
 
     fn is_deterministic(&self) -> bool {
         !self.confirms
+    }
+
+    fn check(&self, device: Device) -> Result<(), AuthorError> {
+        check_compiler(&self.spec, device)
     }
 
     fn prepare(&mut self, suite: &Suite, context: &AuthorContext<'_>) -> Result<(), AuthorError> {

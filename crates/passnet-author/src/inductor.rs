@@ -1,8 +1,8 @@
 //! Author `inductor`: TorchInductor through `torch.compile`.
 
-use passnet_record::AuthorSpec;
+use passnet_record::{AuthorSpec, Device};
 
-use crate::author::{Author, Runs};
+use crate::author::{Author, AuthorError, Runs, check_compiler};
 
 /// Values of the `mode` argument of `torch.compile`; the first is the one without argument.
 pub(crate) const MODES: &[&str] = &["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"];
@@ -21,6 +21,10 @@ impl Inductor {
 impl Author for Inductor {
     fn spec(&self) -> &AuthorSpec {
         &self.spec
+    }
+
+    fn check(&self, device: Device) -> Result<(), AuthorError> {
+        check_compiler(&self.spec, device)
     }
 
     fn runs(&self) -> Runs {

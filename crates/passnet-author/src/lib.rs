@@ -44,11 +44,10 @@ pub use passnet_fuse::Choices;
 pub use passnet_graph::{Target, TypedGraph};
 
 pub use self::{
-    author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs},
-    compiler::compiler_of,
+    author::{Author, AuthorContext, AuthorError, AuthorOptions, Runs, TaskGraphs},
     feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
-    kind::{Argument, AuthorKind, Create, builtin_kinds, create, parse},
+    kind::{Argument, AuthorKind, Create, Creation, builtin_kinds, create, label, needs_model_server, parse},
     pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory, write_pass_directory},
     scaffold::{Scaffold, scaffold},
     submit::submission,

@@ -9,7 +9,7 @@ use std::{
         unix::process::CommandExt as _,
     },
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicI32, AtomicU64, Ordering},
@@ -19,6 +19,7 @@ use std::{
 };
 
 use passnet_record::{ForkReply, ForkRequest, PROTOCOL_VERSION, ZygoteInfo};
+use passnet_services::Interpreter;
 
 use crate::{
     channel::{Channel, ChannelError},
@@ -152,13 +153,13 @@ impl Zygote {
         let spawn_error = |source| ZygoteError::Spawn { python: config.python.clone(), source };
         let (channel, theirs) = Channel::pair().map_err(spawn_error)?;
         let mut log = tempfile::tempfile().map_err(spawn_error)?;
-        let mut command = Command::new(&config.python);
+        // `code` isolates the interpreter: variables and the user's packages must not change what workers import.
+        let mut command = Interpreter { python: config.python.clone(), site: None }.code(BOOT);
         if config.clean_environment {
             command.env_clear().envs(environment::clean());
         }
         let mut child = command
-            // `-I`: variables and the user's packages must not change what workers import.
-            .args(["-I", "-c", BOOT, "0"])
+            .arg("0")
             .arg(config.site.as_deref().unwrap_or("".as_ref()))
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(log.try_clone().map_err(spawn_error)?))
@@ -336,8 +337,9 @@ mod tests {
     #[test]
     fn an_interpreter_without_the_package_is_reported_by_its_last_output() {
         let site = tempfile::tempdir().unwrap();
-        let python = passnet_services::Interpreter::find().python;
-        if Command::new(&python).args(["-c", ""]).status().is_err() {
+        let interpreter = Interpreter::find();
+        let python = interpreter.python.clone();
+        if interpreter.code("").status().is_err() {
             println!("skipped: `{}` does not run; set PASSNET_PYTHON", python.display());
             return;
         }

@@ -1,16 +1,12 @@
 //! The authors that the command knows: those of `passnet-author`, and `llm:`.
 
-use passnet_author::{Argument, Author, AuthorError, AuthorKind, builtin_kinds};
+use passnet_author::{Argument, AuthorError, AuthorKind, Creation, builtin_kinds};
 use passnet_record::AuthorSpec;
 
-/// Returns all kinds of authors. Author `llm:` cannot be created from its name alone.
+/// Returns all kinds of authors.
 pub fn author_kinds() -> Vec<AuthorKind> {
     let mut kinds = builtin_kinds();
-    let create = |spec: AuthorSpec| -> Result<Box<dyn Author>, AuthorError> {
-        Err(AuthorError::Refused(format!("author `{spec}` works in `passnet bench run` only")))
-    };
-    // Its server, key and budgets are flags of `bench run`. A name alone cannot hold them.
-    kinds.push(AuthorKind { name: "llm", argument: Argument::Any("MODEL"), create: Box::new(create) });
+    kinds.push(AuthorKind { name: "llm", argument: Argument::Any("MODEL"), creation: Creation::ByModelServer });
     kinds
 }
 

@@ -21,6 +21,11 @@ struct Fields {
     argument: Option<String>,
 }
 
+/// Name of the argument of a language model in JSON.
+const MODEL: &str = "model";
+/// Kinds of authors of version 1, with the names of their arguments in JSON.
+const FIELDS: [(&str, &str); 3] = [("inductor", "mode"), ("dir", "path"), ("llm", MODEL)];
+
 /// Error for text that is not `KIND` or `KIND:ARGUMENT`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not the name of an author; expected KIND or KIND:ARGUMENT", .0.escape_debug())]
@@ -39,6 +44,22 @@ impl AuthorSpec {
         &self.kind
     }
 
+    /// Returns whether the author rewrites nothing. All scores are relative to such authors: they are the line at 1.
+    pub fn is_baseline(&self) -> bool {
+        matches!(self.kind.as_str(), "eager" | "noop")
+    }
+
+    /// Returns whether the argument is the name of a language model, whose tokens cost money.
+    pub fn names_model(&self) -> bool {
+        self.field() == MODEL
+    }
+
+    /// Returns the name of the argument in JSON. Readers of earlier versions look for these; a kind that is added later has the
+    /// general one.
+    fn field(&self) -> &'static str {
+        FIELDS.iter().find(|(kind, _)| *kind == self.kind).map_or("argument", |(_, field)| field)
+    }
+
     /// Returns the part after the colon.
     pub fn argument(&self) -> Option<&str> {
         self.argument.as_deref()
@@ -53,19 +74,12 @@ impl From<Fields> for AuthorSpec {
 
 impl Serialize for AuthorSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Readers of earlier versions look for these names. A kind that is added later has the general one.
-        let field = match self.kind.as_str() {
-            "inductor" => "mode",
-            "dir" => "path",
-            "llm" => "model",
-            _ => "argument",
-        };
         // The inverse of `new`: the default mode is left out of names, and was always in logs.
         let argument = self.argument.as_deref().or_else(|| (self.kind == "inductor").then_some("default"));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("kind", &self.kind)?;
         if let Some(argument) = argument {
-            map.serialize_entry(field, argument)?;
+            map.serialize_entry(self.field(), argument)?;
         }
         map.end()
     }
@@ -129,6 +143,7 @@ mod tests {
             (r#"{"kind":"llm","model":"org/model"}"#, "llm:org/model"),
         ] {
             let spec: AuthorSpec = serde_json::from_str(json).unwrap();
+            assert_eq!(spec.names_model(), name.starts_with("llm:"));
             assert_eq!((spec.to_string().as_str(), serde_json::to_string(&spec).unwrap().as_str()), (name, json));
         }
     }

@@ -3,7 +3,6 @@
 use std::{
     env, io,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use crate::Interpreter;
@@ -14,7 +13,7 @@ const FIND_DEVICE: &str = "import sys, torch; torch.cuda.get_device_properties(i
 /// Returns what PyTorch says if it does not find a CUDA device (`cuda` or `cuda:N`), and `None` if it does.
 pub fn device_problem(interpreter: &Interpreter, device: &str) -> Option<String> {
     let index = device.split_once(':').map_or("0", |(_, index)| index);
-    match Command::new(&interpreter.python).args(["-I", "-c", FIND_DEVICE, index]).stdin(Stdio::null()).output() {
+    match interpreter.code(FIND_DEVICE).arg(index).output() {
         Ok(output) if output.status.success() => None,
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
@@ -28,7 +27,7 @@ pub fn device_problem(interpreter: &Interpreter, device: &str) -> Option<String>
 /// Returns why a compiler of `python/passnet/_compilers`, or that of a file, cannot run on a device; `None` if it can.
 pub fn compiler_problem(interpreter: &Interpreter, name: &str, file: Option<&Path>, device: &str) -> Option<String> {
     let mut command = interpreter.module("passnet._compilers");
-    command.args([name, device]).args(file).stdin(Stdio::null());
+    command.args([name, device]).args(file);
     match command.output() {
         Ok(output) if output.status.success() => {
             let reason = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -86,7 +85,7 @@ impl Interpreter {
     /// If the interpreter does not run.
     pub fn packages(&self) -> io::Result<(String, String)> {
         let site = self.site.clone().unwrap_or_default();
-        let output = Command::new(&self.python).args(["-I", "-c", FIND_PACKAGES]).arg(site).output()?;
+        let output = self.code(FIND_PACKAGES).arg(site).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut lines = text.lines().map(str::to_owned);
         let found = lines.next().ok_or_else(|| io::Error::other("it does not run Python programs"))?;

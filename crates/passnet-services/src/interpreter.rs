@@ -69,10 +69,26 @@ impl Interpreter {
 
     /// Returns a command that runs a module of the package without standard input, to which the caller adds arguments.
     pub fn module(&self, name: &str) -> Command {
+        let mut command = self.code(RUN_MODULE);
+        command.arg(self.site.clone().unwrap_or_default()).arg(name);
+        command
+    }
+
+    /// Returns a command that runs a text of Python without standard input, to which the caller adds arguments.
+    pub fn code(&self, text: &str) -> Command {
         let mut command = Command::new(&self.python);
         // `-I`: `PYTHONPATH` and the user's packages must not replace modules of the package.
-        command.args(["-I", "-c", RUN_MODULE]).arg(self.site.clone().unwrap_or_default()).arg(name);
-        command.stdin(Stdio::null());
+        command.args(["-I", "-c", text]).stdin(Stdio::null());
+        command
+    }
+
+    /// Returns a command that runs a file as a program of its own, which imports the package.
+    pub fn script(&self, path: &Path) -> Command {
+        let mut command = Command::new(&self.python);
+        command.arg(path);
+        if let Some(site) = &self.site {
+            command.env("PYTHONPATH", site);
+        }
         command
     }
 }

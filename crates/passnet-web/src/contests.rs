@@ -13,8 +13,6 @@ use crate::{
 const MAX_AUTHORS: usize = 8;
 /// Families with fewer tasks say little about others like them.
 const FEWEST_TASKS: usize = 3;
-/// Authors that rewrite nothing. All scores are relative to them: they are the line at 1.
-const DOING_NOTHING: [&str; 2] = ["eager", "noop"];
 
 /// Runs over one suite on one device, on any path: all are measured against the same eager mode.
 #[derive(Clone, Debug)]
@@ -54,7 +52,7 @@ pub(crate) fn contests(site: &Site, all_standings: &[Standings]) -> Vec<Contest>
     for standings in all_standings {
         // Runs without a rank are unfinished or cover fewer graphs.
         let runs = standings.rows.iter().filter(|row| row.rank.is_some()).map(|row| row.run);
-        let runs = runs.filter(|&run| !DOING_NOTHING.contains(&site.runs[run].header.author.kind()));
+        let runs = runs.filter(|&run| !site.runs[run].header.author.is_baseline());
         let same = |(conditions, _): &&mut (Conditions, Vec<usize>)| {
             *conditions == Conditions { path: conditions.path.clone(), ..standings.conditions.clone() }
         };

@@ -56,7 +56,7 @@ impl RunView {
         let writing = match self.header.metadata.writing {
             Some(writing) => writing.usd.filter(|usd| (0.0..f64::INFINITY).contains(usd))?,
             // A log from before version 0.3 does not contain the use of its model.
-            None if self.header.author.kind() == "llm" => return None,
+            None if self.header.author.names_model() => return None,
             None => 0.0,
         };
         Some(self.evaluation_usd()? + writing)

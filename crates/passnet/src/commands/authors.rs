@@ -7,19 +7,43 @@ use std::{
 
 use anyhow::Result;
 use passnet_agent::LlmAuthor;
-use passnet_author::{Author, AuthorContext, AuthorError, Fuse, submission};
+use passnet_author::{Author, AuthorContext, AuthorError, AuthorOptions, needs_model_server, submission};
 use passnet_eval::{Candidate, Referee, Submission};
 use passnet_flags::{BenchRunArgs, author_kinds};
-use passnet_record::AuthorSpec;
+use passnet_record::{AuthorSpec, Device};
 use passnet_run::Suite;
 use passnet_services::cpp_compiler;
 
 use super::agent;
-use crate::failure::unfit;
+use crate::failure::{unfit, usage};
 
 /// Creates an author without options.
-pub(crate) fn create(spec: &AuthorSpec) -> std::result::Result<Box<dyn Author>, AuthorError> {
-    passnet_author::create(&author_kinds(), spec)
+pub(crate) fn create(spec: &AuthorSpec) -> Result<Box<dyn Author>> {
+    passnet_author::create(&author_kinds(), spec, &AuthorOptions::default()).map_err(failure)
+}
+
+/// Fails where an author lacks something on this machine, before anything that costs time.
+pub(crate) fn check_author(spec: &AuthorSpec, device: Device) -> Result<()> {
+    create(spec)?.check(device).map_err(failure)
+}
+
+/// As [`check_author`], for a command that can also create language models.
+pub(crate) fn check_author_of_bench(spec: &AuthorSpec, device: Device) -> Result<()> {
+    if needs_model_server(&author_kinds(), spec) { Ok(()) } else { check_author(spec, device) }
+}
+
+/// Returns the name of an author in names of runs.
+pub(crate) fn label(spec: &AuthorSpec) -> String {
+    passnet_author::label(&author_kinds(), spec)
+}
+
+/// Gives an error of an author the exit code of its cause.
+fn failure(error: AuthorError) -> anyhow::Error {
+    match error {
+        AuthorError::NoCache | AuthorError::NoCompiler { .. } | AuthorError::Unfit { .. } => unfit(error.to_string()),
+        AuthorError::NeedsModelServer | AuthorError::NoFolder(_) => usage(error.to_string()),
+        error => error.into(),
+    }
 }
 
 /// Lets an author write its passes for a suite. Its progress goes to stderr.
@@ -30,24 +54,15 @@ pub(crate) fn write_submission(
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<Submission> {
-    let on_cpu = referee.settings().device.is_cpu();
-    if on_cpu && matches!(author.spec().kind(), "fuse" | "inductor") {
-        require_compiler(&format!("author `{}` writes C++ kernels", author.spec()))?;
-    }
+    let device = referee.settings().device;
+    author.check(device).map_err(failure)?;
     let context = AuthorContext { referee, directory, stop, progress: &|step| eprintln!("{step}") };
-    let submission = submission(author, suite, &context).map_err(|error| match error {
-        error @ AuthorError::NoCache => unfit(error.to_string()),
-        error => anyhow::Error::from(error),
-    })?;
-    if on_cpu && submission.candidates.values().any(has_cpp_kernels) {
-        require_compiler("the passes have C++ kernels")?;
+    let submission = submission(author, suite, &context).map_err(failure)?;
+    // Without a C++ compiler, each graph would count as a failure of the passes.
+    if device.is_cpu() && submission.candidates.values().any(has_cpp_kernels) {
+        cpp_compiler().map_err(|problem| unfit(format!("the passes have C++ kernels, and {problem}")))?;
     }
     Ok(submission)
-}
-
-/// Refuses to evaluate without a C++ compiler: each graph would count as a failure of the passes.
-fn require_compiler(why: &str) -> Result<()> {
-    cpp_compiler().map(drop).map_err(|problem| unfit(format!("{why}, and {problem}")))
 }
 
 fn has_cpp_kernels(candidate: &Candidate) -> bool {
@@ -58,15 +73,13 @@ fn has_cpp_kernels(candidate: &Candidate) -> bool {
 
 /// Creates the author of `bench run` with its options, for a suite of so many tasks.
 pub(crate) fn create_for_bench(args: &BenchRunArgs, tasks: usize) -> Result<Box<dyn Author>> {
-    let spec = args.author.clone();
-    match spec.kind() {
-        "fuse" => Ok(Box::new(Fuse::new(spec).with_tuning(args.tune_seconds).with_confirmation(!args.no_confirm))),
-        "llm" => {
-            let model = agent::client(spec.argument().unwrap_or_default(), &args.model)?;
-            let options = agent::run_options(&args.attempt, args.agent_jobs, args.measure.seed.unwrap_or(0))?;
-            let line = Arc::new(agent::AgentLine::new(tasks * options.attempts as usize));
-            Ok(Box::new(LlmAuthor::new(spec, Box::new(model), options, Box::new(move |update| line.show(update)))))
-        }
-        _ => Ok(create(&spec)?),
+    let (kinds, spec) = (author_kinds(), args.author.clone());
+    if needs_model_server(&kinds, &spec) {
+        let model = agent::client(spec.argument().unwrap_or_default(), &args.model)?;
+        let options = agent::run_options(&args.attempt, args.agent_jobs, args.measure.seed.unwrap_or(0))?;
+        let line = Arc::new(agent::AgentLine::new(tasks * options.attempts as usize));
+        return Ok(Box::new(LlmAuthor::new(spec, Box::new(model), options, Box::new(move |update| line.show(update)))));
     }
+    let options = AuthorOptions { tuning: args.tune_seconds, confirms: !args.no_confirm };
+    passnet_author::create(&kinds, &spec, &options).map_err(failure)
 }

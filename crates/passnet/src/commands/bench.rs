@@ -12,7 +12,7 @@ use passnet_record::{AuthorSpec, Device, RunMetadata, counted};
 use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
 
 use super::{
-    authors::{create_for_bench, write_submission},
+    authors::{check_author_of_bench, create_for_bench, label, write_submission},
     referee,
     report::print_leaderboard,
     stop::stop_flag,
@@ -26,7 +26,7 @@ use passnet_flags::BenchRunArgs;
 /// Evaluates, or continues where an earlier call ended, then prints the run's line of the leaderboard.
 pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     // A wrong author or device is reported before a suite is unpacked or a process starts.
-    referee::check_author(&args.author, args.measure.device)?;
+    check_author_of_bench(&args.author, args.measure.device)?;
     let metadata = args.metadata.metadata().map_err(|error| usage(error.to_string()))?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| run_directory(&suite, &args.author, args.measure.device));
@@ -59,11 +59,5 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
 
 /// Returns `runs/SUITE-AUTHOR-DEVICE`, without special characters.
 pub(super) fn run_directory(suite: &Suite, author: &AuthorSpec, device: Device) -> PathBuf {
-    let author = match (author.kind(), author.argument()) {
-        ("dir", Some(path)) => {
-            Path::new(path).file_name().map_or_else(|| "passes".into(), |name| name.to_string_lossy().into_owned())
-        }
-        _ => author.to_string(),
-    };
-    Path::new("runs").join(plain_name(&format!("{}-{author}-{}", suite.record.name, device)))
+    Path::new("runs").join(plain_name(&format!("{}-{}-{device}", suite.record.name, label(author))))
 }

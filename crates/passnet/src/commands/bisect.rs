@@ -9,7 +9,7 @@ use passnet_record::{AuthorSpec, GraphId, TextTable, counted};
 use passnet_run::{SampleFolder, archive::load_run};
 
 use super::{
-    authors::{create, write_submission},
+    authors::{check_author, create, write_submission},
     referee,
 };
 use crate::{
@@ -21,7 +21,7 @@ use passnet_flags::BisectArgs;
 /// Bisects each graph that fails. Exits with 1 if one does.
 pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     let (author, failed) = subject(args)?;
-    referee::check_author(&author, args.measure.device)?;
+    check_author(&author, args.measure.device)?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     // One evaluation at a time: the next part depends on the verdict on this one.
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;

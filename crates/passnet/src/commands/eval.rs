@@ -13,7 +13,7 @@ use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
 
 use super::{
-    authors::{create, write_submission},
+    authors::{check_author, create, write_submission},
     referee,
 };
 use crate::{
@@ -69,11 +69,7 @@ fn author(args: &EvalArgs) -> Result<AuthorSpec> {
             )));
         }
     };
-    // A language model needs a suite's directory for its journals, and flags that `eval` does not have.
-    if author.kind() == "llm" {
-        return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
-    }
-    referee::check_author(&author, args.measure.device)?;
+    check_author(&author, args.measure.device)?;
     Ok(author)
 }
 

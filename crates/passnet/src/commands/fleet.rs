@@ -22,7 +22,7 @@ use passnet_run::{FLEET_METRICS, Suite, archive::score_run, remove_run};
 use passnet_services::Interpreter;
 
 use super::{
-    authors::{create, write_submission},
+    authors::{check_author, create, write_submission},
     bench::run_directory,
     referee,
     report::print_leaderboard,
@@ -65,10 +65,7 @@ fn helper() -> Result<ExitCode> {
 
 fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     for author in &args.authors {
-        if author.kind() == "llm" {
-            return Err(usage("a language model works on tasks in `passnet agent run` or `passnet bench run`"));
-        }
-        referee::check_author(author, args.measure.device)?;
+        check_author(author, args.measure.device)?;
     }
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let settings = referee::settings_of(&args.measure, suite.record.weights);

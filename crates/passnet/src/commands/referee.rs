@@ -1,15 +1,12 @@
 //! From flags to a referee, for `eval` and `bench run`.
 
-use std::path::Path;
-
 use anyhow::Result;
-use passnet_author::compiler_of;
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, ZygoteError, settings};
-use passnet_record::{AuthorSpec, CacheMode, Device, Mode, RunSettings, SuiteManifest, Weights};
+use passnet_record::{CacheMode, Device, Mode, RunSettings, SuiteManifest, Weights};
 use passnet_run::cache_directory;
-use passnet_services::{Interpreter, compiler_problem, device_problem};
+use passnet_services::{Interpreter, device_problem};
 
-use crate::failure::{unfit, usage};
+use crate::failure::unfit;
 use passnet_flags::MeasureArgs;
 
 /// Bytes in a GiB.
@@ -81,24 +78,6 @@ fn without_packages(error: &ZygoteError) -> Option<String> {
          PassNet (its last output: {last})",
         python.display()
     ))
-}
-
-/// Checks that the pass directories of an author are there.
-///
-/// # Errors
-/// Wrong use, with the path.
-pub(crate) fn check_author(author: &AuthorSpec, device: Device) -> Result<()> {
-    if let Some((name, file)) = compiler_of(author)
-        && let Some(problem) = compiler_problem(&Interpreter::find(), name, file, &device.to_string())
-    {
-        return Err(unfit(format!("author `{author}` cannot run on {device}: {problem}")));
-    }
-    match (author.kind(), author.argument()) {
-        ("dir", Some(path)) if !Path::new(path).is_dir() => {
-            Err(usage(format!("{path}: there is no such pass directory; `passnet new TASK --out DIR` writes one")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns the settings that the flags ask for, and `weights` where they leave a choice.
