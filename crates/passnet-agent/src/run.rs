@@ -126,7 +126,7 @@ pub struct PlannedAttempt<'a> {
 }
 
 /// State that the threads of a run share.
-struct RunState<'a> {
+struct AttemptsState<'a> {
     evaluator: &'a Evaluator,
     plan: RunPlan<'a>,
     model: &'a dyn LanguageModel,
@@ -201,7 +201,7 @@ pub fn run_assigned(
         settings["numbering"] = numbering.into();
     }
     check_settings(directory, &settings)?;
-    let runner = RunState {
+    let runner = AttemptsState {
         evaluator,
         plan,
         model,
@@ -260,7 +260,7 @@ fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn LanguageModel, opt
     })
 }
 
-impl RunState<'_> {
+impl AttemptsState<'_> {
     /// Body of one thread: runs one attempt after the other.
     fn run_attempts(&self) {
         while !self.halt.load(Ordering::Relaxed) {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use self::{
     edit::{Edit, edits},
-    speech::{Seen, analysis, conclusion, first_line, measured, refinement, rule},
+    speech::{LastObservations, analysis, conclusion, first_line, measured, refinement, rule},
 };
 pub use self::{
     lesson::{Approach, Draft, Lesson, lessons},
@@ -113,7 +113,7 @@ fn plan(lesson: &Lesson) -> Vec<Move> {
 fn act(lesson: &Lesson, messages: &[Message], done: usize) -> Reply {
     // All that the teacher says about speed is quoted from here: a measurement of this machine, not a
     // prediction.
-    let seen = Seen::of(messages);
+    let seen = LastObservations::of(messages);
     let call = |index: usize, name: &str, arguments: Value| ToolCall {
         id: format!("call_{done}_{index}"),
         name: name.to_owned(),

@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     import::parse,
     phase::Phase,
     store::{Annotation, AnnotationRow, SampleRow, TableError},
@@ -78,7 +78,7 @@ pub struct Annotated {
     /// Graphs that were annotated before.
     pub present: usize,
     /// Graphs without annotation, and why.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 impl fmt::Display for Annotated {
@@ -123,7 +123,7 @@ pub(crate) fn annotate_with(
     for row in dataset.read::<AnnotationRow>(Table::Annotations)? {
         match row {
             Ok(row) => drop(known.insert(row.path, (row.graph, row.annotation.err()))),
-            Err(error) => result.failures.push(Failure::of_store(&error)),
+            Err(error) => result.failures.push(SkippedData::of_store(&error)),
         }
     }
     let total: u64 = dataset.rows::<SampleRow>(Table::Graphs)?;
@@ -133,7 +133,7 @@ pub(crate) fn annotate_with(
         let row = match row {
             Ok(row) => row,
             Err(error) => {
-                result.failures.push(Failure::of_store(&error));
+                result.failures.push(SkippedData::of_store(&error));
                 continue;
             }
         };
@@ -142,7 +142,7 @@ pub(crate) fn annotate_with(
             Some((content, failure)) if content == row.files.content_id().as_str() => {
                 result.present += 1;
                 done += 1;
-                result.failures.extend(failure.map(|message| Failure { what: row.path, message }));
+                result.failures.extend(failure.map(|message| SkippedData { what: row.path, message }));
             }
             _ => todo.push(row),
         }
@@ -175,7 +175,7 @@ fn annotate_chunk(
                 result.graphs += 1;
                 result.executed += usize::from(annotation.executed);
             }
-            Err(message) => result.failures.push(Failure { what: row.path.clone(), message: message.clone() }),
+            Err(message) => result.failures.push(SkippedData { what: row.path.clone(), message: message.clone() }),
         }
         // Not written, as the table would then say that the graph was tried.
         if row.annotation.as_ref().err().is_some_and(|message| is_over_memory(message)) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     select::select_subset,
     store::{SampleRow, TableError, TaskRow},
 };
@@ -18,7 +18,7 @@ pub struct Curated {
     /// Graphs that are in neither, since the evaluation split has the same structure under another op sequence.
     pub withheld: usize,
     /// Files and rows that could not be read.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 /// Groups the subgraphs by op sequence into tasks and writes the table of tasks: `eval` tasks chosen by rarity and
@@ -39,13 +39,13 @@ pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, TableError> {
         let row = match row {
             Ok(row) => row,
             Err(error) => {
-                curated.failures.push(Failure::of_store(&error));
+                curated.failures.push(SkippedData::of_store(&error));
                 continue;
             }
         };
         let (Some(hash), Some(structure)) = (row.hashes.ops, row.hashes.structure) else {
             let message = "it has no hashes; import it again".to_owned();
-            curated.failures.push(Failure { what: row.path, message });
+            curated.failures.push(SkippedData { what: row.path, message });
             continue;
         };
         let group = groups.entry(hash).or_insert_with(|| SequenceGroup { ops: row.ops, graphs: Vec::new() });

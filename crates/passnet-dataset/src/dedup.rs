@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     dataset::{FileReplacement, part_number, rows_of},
     hashes::{Rung, half},
     store::{Hashes, Lineage, SampleRow, SubgraphOrigin, TableError, TableWriter},
@@ -25,7 +25,7 @@ pub struct Deduplicated {
     /// Rows written.
     pub kept: usize,
     /// Files and rows that could not be read.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 /// Writes the first sample of each class of equal ones to the same table of `out`. It gets the paths of the others in
@@ -167,7 +167,7 @@ struct Kept {
     rows: usize,
     /// Classes that stand in it.
     classes: Vec<u128>,
-    failures: Vec<Failure>,
+    failures: Vec<SkippedData>,
 }
 
 impl Deduplicated {
@@ -205,7 +205,7 @@ impl<'a> KeptWriter<'a> {
             let mut row = match row {
                 Ok(row) => row,
                 Err(error) => {
-                    self.kept.failures.push(Failure::of_store(&error));
+                    self.kept.failures.push(SkippedData::of_store(&error));
                     continue;
                 }
             };

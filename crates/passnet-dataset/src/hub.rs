@@ -75,7 +75,7 @@ struct TreeEntry {
 
 /// Changes of a commit.
 #[derive(Default)]
-struct Changes<'a> {
+struct CommitChanges<'a> {
     /// Files that go into the commit.
     regular: Vec<&'a LocalFile>,
     large: Vec<&'a LocalFile>,
@@ -196,9 +196,9 @@ fn next_page(link: &str) -> Option<String> {
 }
 
 /// Asks which files the hub does not have, and how it wants them.
-fn changes<'a>(client: &HubClient, to: &HubAddress, files: &'a [LocalFile]) -> Result<Changes<'a>, HubError> {
+fn changes<'a>(client: &HubClient, to: &HubAddress, files: &'a [LocalFile]) -> Result<CommitChanges<'a>, HubError> {
     let url = api(client, to, &format!("preupload/{BRANCH}"));
-    let mut changes = Changes::default();
+    let mut changes = CommitChanges::default();
     for files in files.chunks(TOGETHER) {
         let describe = |file: &LocalFile| json!({"path": to.place(&file.path), "sample": BASE64_STANDARD.encode(&file.sample), "size": file.nbytes});
         let question = json!({"files": files.iter().map(describe).collect::<Vec<_>>()});
@@ -223,7 +223,12 @@ fn changes<'a>(client: &HubClient, to: &HubAddress, files: &'a [LocalFile]) -> R
 }
 
 /// Returns the lines of a commit, each a JSON object.
-fn commit_body(to: &HubAddress, changes: &Changes<'_>, deleted: &[String], message: &str) -> Result<Vec<u8>, HubError> {
+fn commit_body(
+    to: &HubAddress,
+    changes: &CommitChanges<'_>,
+    deleted: &[String],
+    message: &str,
+) -> Result<Vec<u8>, HubError> {
     let mut lines = vec![json!({"key": "header", "value": {"summary": message, "description": ""}})];
     for file in &changes.large {
         let value = json!({"path": to.place(&file.path), "algo": "sha256", "oid": file.sha256, "size": file.nbytes});

@@ -13,7 +13,7 @@ use passnet_graphnet::{
 use rayon::prelude::*;
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     folders::{FolderError, find_samples, find_tasks, read_sample, read_task, write_sample, write_task},
     hashes::hashes,
     repair::{Repaired, repair},
@@ -37,7 +37,7 @@ pub struct Transfer {
     /// Damaged files of the table; their samples that cannot be read were imported again.
     pub repaired: Vec<Repaired>,
     /// Samples that could not be read, with reasons. All others were written.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 /// Error of describing a sample as a row.
@@ -134,7 +134,7 @@ pub fn import_tasks(dataset: &Dataset, kind: GraphKind, folder: &Path) -> Result
                 writer.push(task)?;
                 transfer.tasks += 1;
             }
-            Err(error) => transfer.failures.push(Failure { what: id, message: error.to_string() }),
+            Err(error) => transfer.failures.push(SkippedData { what: id, message: error.to_string() }),
         }
     }
     writer.finish()?;
@@ -180,7 +180,7 @@ pub(crate) fn import_with(
                     writer.push(row)?;
                     transfer.samples += 1;
                 }
-                Err(message) => transfer.failures.push(Failure { what: (*path).clone(), message }),
+                Err(message) => transfer.failures.push(SkippedData { what: (*path).clone(), message }),
             }
         }
     }
@@ -202,7 +202,7 @@ pub fn export(dataset: &Dataset, table: Table, folder: &Path) -> Result<Transfer
                 write_sample(folder, &row.path, &row.files)?;
                 transfer.samples += 1;
             }
-            Err(error) => transfer.failures.push(Failure::of_store(&error)),
+            Err(error) => transfer.failures.push(SkippedData::of_store(&error)),
         }
     }
     if table == Table::Tasks {
@@ -212,7 +212,7 @@ pub fn export(dataset: &Dataset, table: Table, folder: &Path) -> Result<Transfer
                     write_task(folder, &task)?;
                     transfer.tasks += 1;
                 }
-                Err(error) => transfer.failures.push(Failure::of_store(&error)),
+                Err(error) => transfer.failures.push(SkippedData::of_store(&error)),
             }
         }
     }
@@ -224,7 +224,7 @@ impl Transfer {
     fn note<R>(&mut self, row: Result<R, TableError>, use_row: impl FnOnce(R)) {
         match row {
             Ok(row) => use_row(row),
-            Err(error) => self.failures.push(Failure::of_store(&error)),
+            Err(error) => self.failures.push(SkippedData::of_store(&error)),
         }
     }
 }

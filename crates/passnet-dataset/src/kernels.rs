@@ -11,7 +11,7 @@ use passnet_record::{
 use rayon::prelude::*;
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     annotate::{Runner, ask, is_over_memory, side_by_side},
     fusible::{Bracketing, Compiled, PrefixCounts, measure_all},
     import::parse,
@@ -47,7 +47,7 @@ pub struct Counted {
     /// Subgraphs counted before.
     pub present: usize,
     /// Subgraphs that do not compile, and what cannot be read.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 impl fmt::Display for Counted {
@@ -89,7 +89,7 @@ pub fn count_kernels(
         match row {
             Ok(row) if row.device == settings.device => drop(known.insert(row.typed, row.measured)),
             Ok(_) => {}
-            Err(error) => counted.failures.push(Failure::of_store(&error)),
+            Err(error) => counted.failures.push(SkippedData::of_store(&error)),
         }
     }
     let mut bracketing = Bracketing::new();
@@ -107,7 +107,7 @@ pub fn count_kernels(
                 Ok(measured) => measured,
                 Err(message) => {
                     let is_over = is_over_memory(&message);
-                    counted.failures.push(Failure { what: row.path.clone(), message });
+                    counted.failures.push(SkippedData { what: row.path.clone(), message });
                     // The limit is a setting of this call, so a later call with more memory may count the subgraph.
                     if is_over {
                         continue;
@@ -148,7 +148,7 @@ fn todo(
             Ok(row) if row.kind != GraphKind::Classical || row.hashes.typed.is_none() => {}
             Ok(row) if row.ops.len() > settings.longest => {}
             Ok(row) => all.push(row),
-            Err(error) => counted.failures.push(Failure::of_store(&error)),
+            Err(error) => counted.failures.push(SkippedData::of_store(&error)),
         }
     }
     // By path, because the order of a table depends on the order in which graphs were imported.

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! A stage never depends on time, on the order of a hash map, or on the number of threads: equal tables give equal tables. It never
-//! stops at damaged data: it skips the row and lists it as a [`Failure`]. The crate never runs PyTorch itself; it asks an
+//! stops at damaged data: it skips the row and lists it as a [`SkippedData`]. The crate never runs PyTorch itself; it asks an
 //! [`annotate::Runner`].
 
 pub mod annotate;
@@ -60,5 +60,5 @@ pub mod store;
 pub mod suite;
 
 pub use dataset::{Dataset, PartWriter, Table};
-pub use failure::Failure;
+pub use failure::SkippedData;
 pub use open::{OpenError, open_suite};

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Dataset, Failure, PartWriter, Table,
+    Dataset, PartWriter, SkippedData, Table,
     annotate::Annotations,
     cut::{CastRule, Parent, Variant},
     dedup::merge_origins,
@@ -60,7 +60,7 @@ pub struct Mined {
     /// Ranges without a subgraph, since a value that crosses their boundary is not a tensor.
     pub open: usize,
     /// Graphs that could not be read or cut.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 /// Graphs are parsed and cut this many at a time.
@@ -117,7 +117,7 @@ fn write(distinct: Distinct, kind: GraphKind, out: &Dataset, mut mined: Mined) -
             Ok(row) => writer.push(row)?,
             Err(error) => {
                 writer.keep_damaged(error.path());
-                mined.failures.push(Failure::of_store(&error));
+                mined.failures.push(SkippedData::of_store(&error));
             }
         }
     }
@@ -177,7 +177,7 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
         match row {
             Ok(row) => drop(inside.insert(row.typed, fusible_ranges(&row.measured.kernels, 0))),
-            Err(error) => mined.failures.push(Failure::of_store(&error)),
+            Err(error) => mined.failures.push(SkippedData::of_store(&error)),
         }
     }
     let mut ranges: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
@@ -288,7 +288,7 @@ fn cut_all(
         for row in read {
             match row {
                 Ok(row) => rows.push(row),
-                Err(error) => mined.failures.push(Failure::of_store(&error)),
+                Err(error) => mined.failures.push(SkippedData::of_store(&error)),
             }
         }
         let ranges = finder.ranges(&rows);
@@ -310,7 +310,7 @@ fn cut_all(
                     mined.open += open;
                     distinct.add(path, found)?;
                 }
-                Err(message) => mined.failures.push(Failure { what: path, message }),
+                Err(message) => mined.failures.push(SkippedData { what: path, message }),
             }
         }
         read = following;

@@ -6,7 +6,7 @@ use fs_err as fs;
 use passnet_record::counted;
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     annotate::{Annotated, AnnotationLimits, Runner, annotate},
     dedup::{Deduplicated, dedup},
     fold::{BoundsError, CanonicalSettings, CompatibleSettings, FoldPolicy, SizeBounds},
@@ -16,7 +16,8 @@ use crate::{
     mine::{Method, Mined, mine},
     store::{GraphKind, TableError},
     suite::{
-        Bounds, Built, Leak, LeakReport, Phase, SuiteLeaks, SuitePlan, TRAIN, build, front_page, leak_report, leaks,
+        Built, Leak, LeakReport, Phase, SuiteLeaks, SuiteLimits, SuitePlan, TRAIN, build, front_page, leak_report,
+        leaks,
     },
 };
 
@@ -55,7 +56,7 @@ pub struct Recipe {
     /// Settings of the counting: subgraphs and device.
     pub counting: CountSettings,
     /// Bounds of the graphs of all suites. Graphs that are for training only get no variants.
-    pub bounds: Bounds,
+    pub bounds: SuiteLimits,
 }
 
 /// The runners of the stages that ask PyTorch.
@@ -149,7 +150,7 @@ pub struct Suites {
     /// Overlap of evaluation and training; empty unless something is wrong.
     pub leak: Leak,
     /// Data that could not be used.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 /// An error of [`build_suites`].
@@ -213,7 +214,7 @@ fn unique_graphs(
     work: &Dataset,
     runners: Runners<'_>,
     report: &dyn Fn(StageProgress<'_>),
-    failures: &mut Vec<Failure>,
+    failures: &mut Vec<SkippedData>,
 ) -> Result<Dataset, PipelineError> {
     for folder in &recipe.samples {
         let transfer = import_graphs(work, folder)?;
@@ -236,7 +237,7 @@ fn cut(
     unique: &Dataset,
     runners: Runners<'_>,
     report: &dyn Fn(StageProgress<'_>),
-    failures: &mut Vec<Failure>,
+    failures: &mut Vec<SkippedData>,
 ) -> Result<Vec<Dataset>, PipelineError> {
     let classical = Method::Canonical(CanonicalSettings::default());
     report(StageProgress::Mined("classical", &mine(unique, classical, unique)?));

@@ -8,7 +8,7 @@ use passnet_record::DType;
 use serde_json::{Value, json};
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     hashes::Rung,
     store::{GraphKind, SampleRow, TableError},
 };
@@ -153,7 +153,7 @@ pub struct SampleCounts {
     /// Distinct samples on each rung.
     pub distinct: Vec<(Rung, usize)>,
     /// Files and rows that could not be read.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 impl SampleCounts {
@@ -188,7 +188,7 @@ pub fn stats(dataset: &Dataset, table: Table) -> Result<SampleCounts, TableError
         let row = match row {
             Ok(row) => row,
             Err(error) => {
-                stats.failures.push(Failure::of_store(&error));
+                stats.failures.push(SkippedData::of_store(&error));
                 continue;
             }
         };

@@ -21,7 +21,7 @@ pub use crate::phase::Phase;
 pub use card::{card, front_page};
 pub use class::{Shares, TaskClass};
 pub use leak::{Leak, leaks};
-pub use plan::{Bounds, Built, SuitePlan};
+pub use plan::{Built, SuiteLimits, SuitePlan};
 pub use prove::ProofResult;
 pub use revise::{Revised, revise, withhold};
 pub use soft_leak::{Containment, FamilyGraphs, LeakReport, SequencePair, SuiteLeaks, leak_report};
@@ -65,7 +65,7 @@ pub fn build(
     finer: &[Dataset],
     runner: &dyn Runner,
     plans: &[SuitePlan],
-    bounds: &Bounds,
+    bounds: &SuiteLimits,
     out: &Dataset,
     progress: &dyn Fn(&str),
 ) -> Result<Built, TableError> {
@@ -114,7 +114,7 @@ fn evaluation_tasks(
     plan: &SuitePlan,
     groups: &Groups,
     taken: &Taken,
-    bounds: &Bounds,
+    bounds: &SuiteLimits,
     prove: &mut dyn FnMut(Vec<SampleRow>) -> Result<Vec<SampleRow>, TableError>,
     progress: &dyn Fn(&str),
 ) -> Result<Vec<(String, Vec<SampleRow>)>, TableError> {
@@ -254,7 +254,7 @@ impl Parent {
 fn training(
     pools: Vec<(&Dataset, Groups)>,
     taken: &Taken,
-    bounds: &Bounds,
+    bounds: &SuiteLimits,
 ) -> Result<Vec<(String, Vec<SampleRow>)>, TableError> {
     let mut tasks: BTreeMap<String, Vec<SampleRow>> = BTreeMap::new();
     for (dataset, groups) in pools {

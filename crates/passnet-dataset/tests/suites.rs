@@ -14,7 +14,7 @@ use passnet_dataset::{
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
     store::{AnnotationRow, GraphKind, Hashes, Input, KernelsRow, SampleRow, SubgraphOrigin, TaskRow},
-    suite::{Bounds, Leak, Phase, Revised, Shares, SuitePlan, TRAIN, build, leak_report, leaks, revise, withhold},
+    suite::{Leak, Phase, Revised, Shares, SuiteLimits, SuitePlan, TRAIN, build, leak_report, leaks, revise, withhold},
 };
 use passnet_record::{DType, services::OVER_MEMORY};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ fn graphs_for_training_are_in_no_suite_for_evaluation() {
         tasks: 2,
         graphs: 4,
     };
-    let bounds = Bounds { training: vec!["other/".to_owned()], shares: ANY, ..Bounds::default() };
+    let bounds = SuiteLimits { training: vec!["other/".to_owned()], shares: ANY, ..SuiteLimits::default() };
     let built = build(&dataset, &[], &Known, &[plan], &bounds, &out, &|_| ()).unwrap();
     assert!(built.failures.is_empty() && built.refused.is_empty(), "{built:?}");
     let (eval, train) = (out.below("evaluation"), out.below(TRAIN));
@@ -175,9 +175,16 @@ fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
         tasks: 1,
         graphs: 4,
     };
-    let built =
-        build(&dataset, &[], &NoAdditions, &[plan], &Bounds { shares: ANY, ..Bounds::default() }, &out, &|_| ())
-            .unwrap();
+    let built = build(
+        &dataset,
+        &[],
+        &NoAdditions,
+        &[plan],
+        &SuiteLimits { shares: ANY, ..SuiteLimits::default() },
+        &out,
+        &|_| (),
+    )
+    .unwrap();
     assert!(built.refused["no additions"] > 1, "{built:?}");
     let train = rows::<SampleRow>(&out.below(TRAIN), Table::Subgraphs);
     assert!(!train.is_empty() && train.iter().all(|row| !row.ops.contains(&"add".to_owned())), "{train:?}");
@@ -189,7 +196,7 @@ fn graphs_over_the_memory_limit_are_proven_again_by_the_next_call() {
     let scratch = tempfile::tempdir().unwrap();
     let dataset = annotated(scratch.path());
     mine(&dataset, Method::SingleOps, &dataset).unwrap();
-    let bounds = Bounds { shares: ANY, ..Bounds::default() };
+    let bounds = SuiteLimits { shares: ANY, ..SuiteLimits::default() };
     let build = |runner: &dyn Runner, name: &str| {
         let out = Dataset::at(scratch.path().join(name));
         let built = build(&dataset, &[], runner, &[], &bounds, &out, &|_| ()).unwrap();

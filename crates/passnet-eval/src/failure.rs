@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     resource_watch::Excess,
-    worker::{Fault, describe_exit},
+    worker::{WorkerFault, describe_exit},
 };
 
 /// An outcome other than `correct`.
@@ -28,17 +28,17 @@ impl Failure {
 
 /// Returns the failure for a fault of the candidate's worker. `phase` names its work, e.g. `loading the passes`. If neither the
 /// candidate nor the graph is to blame, the fault itself is the error.
-pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> {
+pub(crate) fn of_candidate(fault: WorkerFault, phase: &str) -> Result<Failure, WorkerFault> {
     Ok(match fault {
-        Fault::Failed(error) => of_worker_error(&error, phase),
-        Fault::Deadline => Failure::new(
+        WorkerFault::Failed(error) => of_worker_error(&error, phase),
+        WorkerFault::Deadline => Failure::new(
             Status::Timeout,
             "wall_limit",
             format!(
                 "the time limit of the graph passed while {phase}; look for endless loops and for kernels that are compiled again in each call; raise the limit with --timeout if the graph itself needs long"
             ),
         ),
-        Fault::Died { exit, log } => {
+        WorkerFault::Died { exit, log } => {
             let how = describe_exit(exit);
             let signal = exit.and_then(|exit| exit.signal);
             let (status, code) = match signal {
@@ -53,7 +53,7 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
             )
             .with_detail(json!({"signal": signal, "exit_code": exit.and_then(|exit| exit.code)}))
         }
-        Fault::Exceeded(excess) => {
+        WorkerFault::Exceeded(excess) => {
             let (status, code) = match excess {
                 Excess::Memory { .. } => (Status::OutOfMemory, "memory_limit"),
                 Excess::Processes(_) => (Status::RuntimeError, "process_limit"),
@@ -61,38 +61,40 @@ pub(crate) fn of_candidate(fault: Fault, phase: &str) -> Result<Failure, Fault> 
             };
             Failure::new(status, code, format!("the candidate's process was killed while {phase}: {excess}"))
         }
-        Fault::Broken(why) => Failure::new(
+        WorkerFault::Broken(why) => Failure::new(
             Status::Integrity,
             "protocol_violation",
             format!("while {phase} the candidate's process sent what no honest worker sends: {why}"),
         ),
-        fault @ Fault::Rewritten(_) => {
+        fault @ WorkerFault::Rewritten(_) => {
             let message =
                 format!("{fault}; a call has to return results that are complete and that nothing else writes to");
             Failure::new(Status::Integrity, "timed_output_differs", message)
         }
-        fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
+        fault @ (WorkerFault::Zygote(_) | WorkerFault::Io(_)) => return Err(fault),
     })
 }
 
 /// Returns the failure for a fault of the reference's worker: the graph cannot be judged.
-pub(crate) fn of_reference(fault: Fault, phase: &str) -> Result<Failure, Fault> {
+pub(crate) fn of_reference(fault: WorkerFault, phase: &str) -> Result<Failure, WorkerFault> {
     let (code, message) = match fault {
-        Fault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
-        Fault::Failed(error) => ("raised", format!("{}: {}\n{}", error.exception, error.message, error.traceback)),
-        Fault::Deadline => {
+        WorkerFault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
+        WorkerFault::Failed(error) => {
+            ("raised", format!("{}: {}\n{}", error.exception, error.message, error.traceback))
+        }
+        WorkerFault::Deadline => {
             let message = "the time limit of the graph passed; it is too large for this device in that time: raise the \
                            limit with --timeout, or leave the graph out with --filter";
             ("wall_limit", message.to_owned())
         }
-        Fault::Died { exit, log } => {
+        WorkerFault::Died { exit, log } => {
             ("worker_died", format!("the process ended ({}). Its last output:\n{log}", describe_exit(exit)))
         }
-        Fault::Exceeded(Excess::Memory { .. }) => ("out_of_memory", fault.to_string()),
-        Fault::Exceeded(excess) => ("worker_died", excess.to_string()),
-        Fault::Broken(why) => ("protocol_violation", why),
-        Fault::Rewritten(_) => ("not_deterministic", fault.to_string()),
-        fault @ (Fault::Zygote(_) | Fault::Io(_)) => return Err(fault),
+        WorkerFault::Exceeded(Excess::Memory { .. }) => ("out_of_memory", fault.to_string()),
+        WorkerFault::Exceeded(excess) => ("worker_died", excess.to_string()),
+        WorkerFault::Broken(why) => ("protocol_violation", why),
+        WorkerFault::Rewritten(_) => ("not_deterministic", fault.to_string()),
+        fault @ (WorkerFault::Zygote(_) | WorkerFault::Io(_)) => return Err(fault),
     };
     let message = format!("the graph itself, run by eager PyTorch, failed while {phase}: {message}");
     Ok(Failure::new(Status::ReferenceError, code, message))
@@ -159,8 +161,8 @@ mod tests {
     use super::*;
     use crate::zygote::WorkerExit;
 
-    fn raised(stage: WorkerStage, exception: &str) -> Fault {
-        Fault::Failed(Box::new(WorkerError {
+    fn raised(stage: WorkerStage, exception: &str) -> WorkerFault {
+        WorkerFault::Failed(Box::new(WorkerError {
             stage,
             exception: exception.to_owned(),
             message: "m".to_owned(),
@@ -185,7 +187,8 @@ mod tests {
             assert!(failure.reason.message.contains("`fuse`"), "{}", failure.reason.message);
             assert_eq!(of_reference(raised(stage, exception), "running").unwrap().status, Status::ReferenceError);
         }
-        let died = Fault::Died { exit: Some(WorkerExit { code: None, signal: Some(11) }), log: "boom".to_owned() };
+        let died =
+            WorkerFault::Died { exit: Some(WorkerExit { code: None, signal: Some(11) }), log: "boom".to_owned() };
         let failure = of_candidate(died, "running").unwrap();
         assert!(failure.reason.message.contains("segmentation fault"), "{}", failure.reason.message);
     }

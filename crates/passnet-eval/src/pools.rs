@@ -13,7 +13,7 @@ use crate::{
     block::{BlockError, InputBlock, align, memory_file, seal},
     inputs::{Content, InputError, fill, rounded},
     philox::Stream,
-    worker::{Fault, Worker},
+    worker::{Worker, WorkerFault},
 };
 
 /// Windows of a pool, a power of two: more than a measurement has calls, so that none sees what another one saw.
@@ -117,7 +117,7 @@ impl Pools {
     }
 
     /// Sends the pools to a worker, without waiting for its reply.
-    pub(crate) fn send(&self, worker: &mut Worker, deadline: Instant) -> Result<(), Fault> {
+    pub(crate) fn send(&self, worker: &mut Worker, deadline: Instant) -> Result<(), WorkerFault> {
         worker.send(&WorkerRequest::Pools { pools: self.pools.clone() }, Some(self.file.as_fd()), deadline)
     }
 
@@ -182,16 +182,16 @@ struct Drawn {
     values: Vec<u8>,
     windows: u64,
     /// Values to add, and the bounds of sums.
-    addends: Option<(Vec<u8>, Bounds)>,
+    addends: Option<(Vec<u8>, ValueBounds)>,
 }
 
-type Bounds = (Option<f64>, Option<f64>);
+type ValueBounds = (Option<f64>, Option<f64>);
 
 /// The two parts of an input's values: their sums are normal as the input's rule has it.
 struct Parts {
     values: TensorMeta,
     addends: TensorMeta,
-    bounds: Bounds,
+    bounds: ValueBounds,
 }
 
 impl Parts {

@@ -18,7 +18,7 @@ use crate::{
     referee::Referee,
     sandbox_level::{LIMIT, options, start, trouble},
     scratch::Scratch,
-    worker::{Fault, Worker, WorkerOptions, unexpected},
+    worker::{Worker, WorkerFault, WorkerOptions, unexpected},
 };
 
 const MIB: u64 = 1 << 20;
@@ -241,11 +241,11 @@ fn try_out(worker: &mut Worker, attempt: &str, argument: &str) -> Result<(bool, 
     match reply {
         Ok((WorkerReply::Probed { done, detail }, _)) => Ok((done, detail)),
         Ok((other, _)) => Err(trouble(unexpected("probed", &other))),
-        Err(fault @ (Fault::Exceeded(_) | Fault::Died { .. } | Fault::Failed(_))) => {
+        Err(fault @ (WorkerFault::Exceeded(_) | WorkerFault::Died { .. } | WorkerFault::Failed(_))) => {
             let text = fault.to_string();
             Ok((false, text.lines().next().unwrap_or_default().to_owned()))
         }
-        Err(Fault::Deadline) => Ok((true, "it was still at it when the proof gave up".to_owned())),
+        Err(WorkerFault::Deadline) => Ok((true, "it was still at it when the proof gave up".to_owned())),
         Err(fault) => Err(trouble(fault)),
     }
 }

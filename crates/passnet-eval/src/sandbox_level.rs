@@ -9,7 +9,7 @@ use std::{
 use crate::{
     error::EvalError,
     scratch::Scratch,
-    worker::{Fault, Worker, WorkerOptions},
+    worker::{Worker, WorkerFault, WorkerOptions},
     zygote::Zygote,
 };
 
@@ -42,9 +42,9 @@ pub(crate) fn start(zygote: &Arc<Zygote>, options: &WorkerOptions) -> Result<Wor
     Ok(worker)
 }
 
-pub(crate) fn trouble(fault: Fault) -> EvalError {
+pub(crate) fn trouble(fault: WorkerFault) -> EvalError {
     match fault {
-        Fault::Zygote(error) => error.into(),
+        WorkerFault::Zygote(error) => error.into(),
         fault => std::io::Error::other(fault.to_string()).into(),
     }
 }

@@ -20,13 +20,13 @@ use crate::{
     schedule::{BlockPlan, CallTimes, blocks, sizing},
     stats::{combined, fluctuation, quantile, ratio_of_medians, summarize},
     tree::{CpuUse, own_cpu_use},
-    worker::{Fault, Sent, Worker, unexpected},
+    worker::{Sent, Worker, WorkerFault, unexpected},
 };
 
 /// Fault of one side of a measurement.
 pub(crate) struct SideFault {
     pub(crate) side: usize,
-    pub(crate) fault: Fault,
+    pub(crate) fault: WorkerFault,
 }
 
 /// One measurement: all rounds of all sides.
@@ -208,7 +208,7 @@ impl MeasurementPlan<'_> {
         plan: BlockPlan,
         (made, sample): (u64, Option<SampleRule>),
         side: &mut SideTimes,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), WorkerFault> {
         let request = WorkerRequest::Time {
             windows: self.pools.windows(self.seen + made),
             warmup: plan.warmup,
@@ -233,12 +233,12 @@ impl MeasurementPlan<'_> {
         let WorkerReply::Timed(mut timed) = reply else { return Err(unexpected("timed", &reply)) };
         // The worker chooses this number, and the referee looks up the content of that call.
         if u64::from(timed.kept_call) >= plan.timed() {
-            return Err(Fault::Broken(format!("call {} of {} was kept", timed.kept_call, plan.timed())));
+            return Err(WorkerFault::Broken(format!("call {} of {} was kept", timed.kept_call, plan.timed())));
         }
         (side.kept, side.kept_call) = (std::mem::take(&mut timed.kept), timed.kept_call);
         side.samples = std::mem::take(&mut timed.samples);
         let seen = SeenBlock { took, waited };
-        side.rounds.enter(timed, plan, seen, self.check_clock).map_err(Fault::Broken)
+        side.rounds.enter(timed, plan, seen, self.check_clock).map_err(WorkerFault::Broken)
     }
 
     /// Returns the outputs of the last side's kept call, which is number `call` of the measurement, and those of the

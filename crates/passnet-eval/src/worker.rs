@@ -31,7 +31,7 @@ const MAX_ITEMS: usize = 4096;
 
 /// Fault of a worker.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum WorkerFault {
     /// The worker reported an exception.
     #[error("{}: {}", .0.exception, .0.message)]
     Failed(Box<WorkerError>),
@@ -127,8 +127,8 @@ impl Sent {
     ///
     /// # Errors
     /// The block cannot be read.
-    pub(crate) fn read(self) -> Result<Returned, Fault> {
-        let bytes = self.block.read().map_err(|error| Fault::Broken(error.to_string()))?;
+    pub(crate) fn read(self) -> Result<Returned, WorkerFault> {
+        let bytes = self.block.read().map_err(|error| WorkerFault::Broken(error.to_string()))?;
         Ok(Returned { outputs: self.outputs, bytes })
     }
 }
@@ -146,7 +146,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Forks a worker. It is usable after [`Self::ready`].
-    pub(crate) fn fork(zygote: &Arc<Zygote>, options: &WorkerOptions) -> Result<Self, Fault> {
+    pub(crate) fn fork(zygote: &Arc<Zygote>, options: &WorkerOptions) -> Result<Self, WorkerFault> {
         fs_err::create_dir_all(&options.scratch)?;
         let request = |id| ForkRequest::Fork {
             id,
@@ -166,7 +166,7 @@ impl Worker {
     }
 
     /// Waits for the worker's first message.
-    pub(crate) fn ready(&mut self, deadline: Instant) -> Result<(), Fault> {
+    pub(crate) fn ready(&mut self, deadline: Instant) -> Result<(), WorkerFault> {
         match self.receive(deadline)? {
             (WorkerReply::Ready { sandbox, .. }, _) => {
                 self.sandbox = sandbox;
@@ -182,21 +182,21 @@ impl Worker {
         request: &WorkerRequest,
         descriptor: Option<BorrowedFd<'_>>,
         deadline: Instant,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), WorkerFault> {
         self.channel.send(request, descriptor, deadline).map_err(|error| self.fault(error))
     }
 
     /// Returns the next reply; a reply `failed` is a fault.
-    pub(crate) fn receive(&mut self, deadline: Instant) -> Result<(WorkerReply, Option<OwnedFd>), Fault> {
+    pub(crate) fn receive(&mut self, deadline: Instant) -> Result<(WorkerReply, Option<OwnedFd>), WorkerFault> {
         match self.channel.receive(deadline) {
-            Ok((WorkerReply::Failed(error), _)) => Err(Fault::Failed(Box::new(error))),
+            Ok((WorkerReply::Failed(error), _)) => Err(WorkerFault::Failed(Box::new(error))),
             Ok(reply) => Ok(reply),
             Err(error) => Err(self.fault(error)),
         }
     }
 
     /// The next reply, which has to be `done`.
-    pub(crate) fn receive_done(&mut self, deadline: Instant) -> Result<(), Fault> {
+    pub(crate) fn receive_done(&mut self, deadline: Instant) -> Result<(), WorkerFault> {
         match self.receive(deadline)? {
             (WorkerReply::Done, _) => Ok(()),
             (other, _) => Err(unexpected("done", &other)),
@@ -204,27 +204,27 @@ impl Worker {
     }
 
     /// Makes the worker forget all its inputs.
-    pub(crate) fn drop_inputs(&mut self, deadline: Instant) -> Result<(), Fault> {
+    pub(crate) fn drop_inputs(&mut self, deadline: Instant) -> Result<(), WorkerFault> {
         self.send(&WorkerRequest::DropInputs, None, deadline)?;
         self.receive_done(deadline)
     }
 
     /// Returns the next reply, which has to be `outputs` with at most `limit` bytes of values.
-    pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, Fault> {
+    pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, WorkerFault> {
         self.receive_sent(limit, deadline)?.read()
     }
 
     /// Receives the values of a call, to be read later.
-    pub(crate) fn receive_sent(&mut self, limit: u64, deadline: Instant) -> Result<Sent, Fault> {
+    pub(crate) fn receive_sent(&mut self, limit: u64, deadline: Instant) -> Result<Sent, WorkerFault> {
         let (reply, descriptor) = self.receive(deadline)?;
         let WorkerReply::Outputs(outputs) = reply else { return Err(unexpected("outputs", &reply)) };
-        check_outputs(&outputs, limit).map_err(Fault::Broken)?;
+        check_outputs(&outputs, limit).map_err(WorkerFault::Broken)?;
         let block = match (outputs.nbytes, descriptor) {
             (0, _) => SentBlock::Read(Vec::new()),
             (nbytes, Some(descriptor)) => {
-                SentBlock::take(descriptor, nbytes).map_err(|error| Fault::Broken(error.to_string()))?
+                SentBlock::take(descriptor, nbytes).map_err(|error| WorkerFault::Broken(error.to_string()))?
             }
-            (_, None) => return Err(Fault::Broken("outputs came without their block".to_owned())),
+            (_, None) => return Err(WorkerFault::Broken("outputs came without their block".to_owned())),
         };
         Ok(Sent { outputs, block })
     }
@@ -258,21 +258,21 @@ impl Worker {
         }
     }
 
-    fn fault(&self, error: ChannelError) -> Fault {
+    fn fault(&self, error: ChannelError) -> WorkerFault {
         match error {
-            ChannelError::Deadline => Fault::Deadline,
+            ChannelError::Deadline => WorkerFault::Deadline,
             ChannelError::Closed => {
                 if let Some(excess) = self.zygote.watch.excess(self.id) {
-                    return Fault::Exceeded(excess);
+                    return WorkerFault::Exceeded(excess);
                 }
                 // The fork server reports the exit over another socket, perhaps a moment after the worker's own
                 // socket was closed.
                 let exit = self.zygote.wait_exit(self.id, Instant::now() + Duration::from_secs(1));
                 let log = File::open(&self.log).map(|mut log| tail(&mut log)).unwrap_or_default();
-                Fault::Died { exit, log }
+                WorkerFault::Died { exit, log }
             }
-            ChannelError::Malformed(why) => Fault::Broken(why),
-            ChannelError::Io(error) => Fault::Io(error),
+            ChannelError::Malformed(why) => WorkerFault::Broken(why),
+            ChannelError::Io(error) => WorkerFault::Io(error),
         }
     }
 }
@@ -285,9 +285,9 @@ impl Drop for Worker {
 }
 
 /// Returns the fault of a reply that answers something else.
-pub(crate) fn unexpected(expected: &str, reply: &WorkerReply) -> Fault {
+pub(crate) fn unexpected(expected: &str, reply: &WorkerReply) -> WorkerFault {
     let json = serde_json::to_value(reply).unwrap_or_default();
-    Fault::Broken(format!("expected `{expected}`, got `{}`", json["type"].as_str().unwrap_or("?")))
+    WorkerFault::Broken(format!("expected `{expected}`, got `{}`", json["type"].as_str().unwrap_or("?")))
 }
 
 /// Checks an `outputs` message against its own block.

@@ -13,7 +13,7 @@ pub struct AdmissionLimits {
 
 /// Refusal of an action. The client should retry later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Busy {
+pub enum AdmissionRefusal {
     /// The client has reached its limit.
     #[error("client `{client}` has reached its quota of {actions} actions; retry in {} s", retry_after.as_secs())]
     Quota {
@@ -49,16 +49,16 @@ impl Admissions {
     }
 
     /// Admits an action of a client.
-    pub(crate) fn admit(&mut self, client: &str, retry_after: Duration) -> Result<(), Busy> {
+    pub(crate) fn admit(&mut self, client: &str, retry_after: Duration) -> Result<(), AdmissionRefusal> {
         let actions = self.held.get(client).copied().unwrap_or_default();
         // The quota first: a client that is over it would be refused in an empty queue too.
         if actions >= self.limits.client {
             self.refused.0 += 1;
-            return Err(Busy::Quota { client: client.to_owned(), actions, retry_after });
+            return Err(AdmissionRefusal::Quota { client: client.to_owned(), actions, retry_after });
         }
         if self.all >= self.limits.all {
             self.refused.1 += 1;
-            return Err(Busy::Queue { actions: self.all, retry_after });
+            return Err(AdmissionRefusal::Queue { actions: self.all, retry_after });
         }
         self.held.insert(client.to_owned(), actions + 1);
         self.all += 1;
@@ -104,7 +104,7 @@ mod tests {
         let busy = admissions.admit("a", WAIT).unwrap_err();
         assert_eq!(busy.to_string(), "client `a` has reached its quota of 2 actions; retry in 3 s");
         admissions.admit("b", WAIT).unwrap();
-        assert_eq!(admissions.admit("c", WAIT), Err(Busy::Queue { actions: 3, retry_after: WAIT }));
+        assert_eq!(admissions.admit("c", WAIT), Err(AdmissionRefusal::Queue { actions: 3, retry_after: WAIT }));
         admissions.leave("a");
         admissions.admit("c", WAIT).unwrap();
         assert_eq!((admissions.all(), admissions.refused), (3, (1, 1)));

@@ -64,7 +64,7 @@ mod view;
 pub use passnet_record::fleet::{FleetClient, Priority};
 
 pub use self::{
-    admission::{AdmissionLimits, Busy},
+    admission::{AdmissionLimits, AdmissionRefusal},
     bridge::{BridgeConfig, Cluster, HelperCluster},
     error::FleetError,
     event::{Action, Counts, Event, Policy},

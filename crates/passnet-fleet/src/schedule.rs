@@ -25,7 +25,7 @@ use crate::{
     health::{HealthCheck, Illness, Peers},
     job::{JobId, LeaseId, SlotId},
     queue::{ClientUse, FairQueue, QueueFull},
-    slot::{Lease, Slot, StationState, Work},
+    slot::{Lease, LeaseWork, Slot, StationState},
     view::StationView,
 };
 
@@ -98,8 +98,8 @@ impl Scheduler {
     /// Returns the job of a lease that is under way.
     pub fn job_of(&self, lease: LeaseId) -> Option<JobId> {
         match self.slots.get(self.holders.get(&lease)?)?.leases.get(&lease)?.work {
-            Work::Job(job) => self.jobs.contains_key(&job).then_some(job),
-            Work::Check => None,
+            LeaseWork::Job(job) => self.jobs.contains_key(&job).then_some(job),
+            LeaseWork::Check => None,
         }
     }
 
@@ -194,7 +194,7 @@ impl Scheduler {
 
     /// Returns the job of a lease without a result to the queue, or gives it up.
     fn return_job(&mut self, now: Duration, lease: Lease, reason: &str, actions: &mut Vec<Action>) {
-        let Work::Job(id) = lease.work else { return };
+        let LeaseWork::Job(id) = lease.work else { return };
         self.wasted += 1;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.attempts += 1;
@@ -218,7 +218,7 @@ impl Scheduler {
     }
 
     /// Ends a lease of this kind. `None` if there is no such lease, for example if its end is reported twice.
-    fn end(&mut self, id: LeaseId, kind: impl Fn(Work) -> bool) -> Option<(SlotId, Lease)> {
+    fn end(&mut self, id: LeaseId, kind: impl Fn(LeaseWork) -> bool) -> Option<(SlotId, Lease)> {
         let slot_id = *self.holders.get(&id)?;
         let slot = self.slots.get_mut(&slot_id)?;
         let lease = *slot.leases.get(&id).filter(|lease| kind(lease.work))?;
@@ -232,8 +232,8 @@ impl Scheduler {
 
     fn finished(&mut self, now: Duration, lease: LeaseId) {
         // An unknown lease belongs to a station that was believed lost; its job is in the queue again or done.
-        let Some((slot_id, lease)) = self.end(lease, |work| work != Work::Check) else { return };
-        let Work::Job(id) = lease.work else { return };
+        let Some((slot_id, lease)) = self.end(lease, |work| work != LeaseWork::Check) else { return };
+        let LeaseWork::Job(id) = lease.work else { return };
         if let Some(job) = self.jobs.remove(&id) {
             self.finished += 1;
             self.queue.release(&job.client, job.priority, now.saturating_sub(lease.begun), true);
@@ -267,7 +267,7 @@ impl Scheduler {
     }
 
     fn checked(&mut self, now: Duration, id: LeaseId, check: Result<HealthCheck, Illness>, actions: &mut Vec<Action>) {
-        let Some((slot_id, _)) = self.end(id, |work| work == Work::Check) else { return };
+        let Some((slot_id, _)) = self.end(id, |work| work == LeaseWork::Check) else { return };
         let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
         // A station that is being ended must not be admitted by a check that was under way.
         let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != StationState::Ending) else { return };
@@ -311,7 +311,7 @@ impl Scheduler {
         let wants = |id: &&SlotId| self.slots.get(id).is_some_and(|slot| slot.wants_check(now));
         let due: Vec<SlotId> = self.unchecked.iter().filter(wants).copied().collect();
         for slot in due {
-            let lease = self.lease(now, slot, Work::Check);
+            let lease = self.lease(now, slot, LeaseWork::Check);
             actions.push(Action::Check { slot, lease });
         }
     }
@@ -320,12 +320,12 @@ impl Scheduler {
         // The lowest number comes first. The order is the same in every run of a simulation.
         while let Some(slot) = self.open.first().copied() {
             let Some(job) = self.queue.take() else { break };
-            let lease = self.lease(now, slot, Work::Job(job));
+            let lease = self.lease(now, slot, LeaseWork::Job(job));
             actions.push(Action::Lease { slot, lease, job });
         }
     }
 
-    fn lease(&mut self, now: Duration, id: SlotId, work: Work) -> LeaseId {
+    fn lease(&mut self, now: Duration, id: SlotId, work: LeaseWork) -> LeaseId {
         let lease = LeaseId(self.next_lease);
         self.next_lease += 1;
         self.holders.insert(lease, id);

@@ -26,7 +26,7 @@ use self::{
     worker::ServiceLoop,
 };
 use crate::{
-    admission::{AdmissionLimits, Admissions, Busy, retry_after},
+    admission::{AdmissionLimits, AdmissionRefusal, Admissions, retry_after},
     error::FleetError,
     parcel::{pack_candidate, pack_graph},
     run::FleetOptions,
@@ -112,7 +112,7 @@ impl FleetService {
     ///
     /// # Errors
     /// If the client or the queue has as many actions as it may have.
-    pub fn admit(&self, client: &FleetClient) -> Result<(), Busy> {
+    pub fn admit(&self, client: &FleetClient) -> Result<(), AdmissionRefusal> {
         let mut shared = lock(&self.shared);
         // Computed under the lock of the admission, so that the advice fits the refusal.
         let wait = retry_after(shared.admissions.all(), shared.status.counts.places, shared.status.mean);

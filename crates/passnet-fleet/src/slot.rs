@@ -7,7 +7,7 @@ use crate::job::{JobId, LeaseId};
 /// Work that a station has at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
-    pub(crate) work: Work,
+    pub(crate) work: LeaseWork,
     pub(crate) begun: Duration,
     /// Time of the last sign of life.
     pub(crate) seen: Duration,
@@ -15,7 +15,7 @@ pub(crate) struct Lease {
 
 /// Kind of work of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum LeaseWork {
     Job(JobId),
     Check,
 }
@@ -83,7 +83,7 @@ impl Slot {
 
     /// Returns the number of jobs that the station works on.
     pub(crate) fn jobs(&self) -> usize {
-        self.leases.values().filter(|lease| lease.work != Work::Check).count()
+        self.leases.values().filter(|lease| lease.work != LeaseWork::Check).count()
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -96,7 +96,7 @@ impl Slot {
         match self.state {
             StationState::Unchecked => self.leases.is_empty(),
             StationState::Aside { until } => self.leases.is_empty() && until.is_some_and(|until| until <= now),
-            StationState::Admitted => self.leases.values().all(|lease| lease.work != Work::Check),
+            StationState::Admitted => self.leases.values().all(|lease| lease.work != LeaseWork::Check),
             StationState::Starting { .. } | StationState::Ending => false,
         }
     }

@@ -67,7 +67,7 @@ pub fn contiguous_stride(shape: &[i64]) -> Vec<i64> {
 
 /// Type of a value, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Option<Fields>")]
+#[serde(try_from = "Option<TypeFields>")]
 pub enum Type {
     Tensor(TensorType),
     /// A list or tuple.
@@ -91,7 +91,7 @@ pub enum Type {
 /// The JSON object of a type; each kind of type has its own field or fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fields {
+struct TypeFields {
     shape: Option<Vec<i64>>,
     stride: Option<Vec<i64>>,
     dtype: Option<DType>,
@@ -100,14 +100,14 @@ struct Fields {
     int: Option<i64>,
 }
 
-impl TryFrom<Option<Fields>> for Type {
+impl TryFrom<Option<TypeFields>> for Type {
     type Error = TypeFieldsError;
 
-    fn try_from(fields: Option<Fields>) -> Result<Self, Self::Error> {
+    fn try_from(fields: Option<TypeFields>) -> Result<Self, Self::Error> {
         // Not `untagged`: serde would try each variant in turn and report none of their errors.
         match fields {
             None => Ok(Self::Unknown),
-            Some(Fields {
+            Some(TypeFields {
                 shape: Some(shape),
                 stride: Some(stride),
                 dtype: Some(dtype),
@@ -115,13 +115,13 @@ impl TryFrom<Option<Fields>> for Type {
                 host: None,
                 int: None,
             }) => Ok(Self::Tensor(TensorType { shape, stride, dtype })),
-            Some(Fields { shape: None, stride: None, dtype: None, list: Some(list), host: None, int: None }) => {
+            Some(TypeFields { shape: None, stride: None, dtype: None, list: Some(list), host: None, int: None }) => {
                 Ok(Self::List { list })
             }
-            Some(Fields { shape: None, stride: None, dtype: None, list: None, host: Some(host), int: None }) => {
+            Some(TypeFields { shape: None, stride: None, dtype: None, list: None, host: Some(host), int: None }) => {
                 Ok(Self::Host { host })
             }
-            Some(Fields { shape: None, stride: None, dtype: None, list: None, host: None, int: Some(int) }) => {
+            Some(TypeFields { shape: None, stride: None, dtype: None, list: None, host: None, int: Some(int) }) => {
                 Ok(Self::Int { int })
             }
             Some(_) => Err(TypeFieldsError),

@@ -17,7 +17,7 @@ pub(crate) const MAX_NESTING: u32 = 200;
 
 /// Refuses text whose tree could be deeper than [`MAX_NESTING`]; the error says where.
 pub(crate) fn check(text: &str) -> Result<(), (TextSize, ErrorKind)> {
-    Scan::default().run(text.as_bytes()).map_err(|(at, kind)| (TextSize::new(at as u32), kind))
+    NestingScan::default().run(text.as_bytes()).map_err(|(at, kind)| (TextSize::new(at as u32), kind))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn class(bytes: &[u8], at: usize) -> Option<Class> {
 }
 
 #[derive(Default)]
-struct Scan {
+struct NestingScan {
     /// The bound for the current place.
     depth: u32,
     /// The part of `depth` that came since the last separator at the current bracket.
@@ -73,7 +73,7 @@ struct Scan {
     has_lambda: bool,
 }
 
-impl Scan {
+impl NestingScan {
     fn run(&mut self, bytes: &[u8]) -> Result<(), (usize, ErrorKind)> {
         let mut at = 0;
         let mut line_start = Some(0);

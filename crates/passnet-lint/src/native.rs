@@ -72,13 +72,13 @@ fn scan_text<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> V
         ((directive.offset, directive.length), ScanFinding::Include(violation))
     });
     let found = found.collect();
-    let mut scan = Scan { text, source, guards, definitions, variables, only_called: BTreeMap::new(), found };
+    let mut scan = NativeScan { text, source, guards, definitions, variables, only_called: BTreeMap::new(), found };
     scan.check_tokens();
     scan.check_statements();
     scan.found
 }
 
-struct Scan<'t> {
+struct NativeScan<'t> {
     text: &'t str,
     source: TokenSource<'t>,
     guards: Guards,
@@ -89,7 +89,7 @@ struct Scan<'t> {
     found: Vec<(Span, ScanFinding)>,
 }
 
-impl Scan<'_> {
+impl NativeScan<'_> {
     fn call(&mut self, index: usize, subject: &str) {
         self.find(index, ScanFinding::Call(NativeCall { subject: subject.to_owned() }));
     }

@@ -9,5 +9,5 @@ mod launch;
 mod timer;
 
 pub use driver::CudaError;
-pub use launch::{Arguments, Grid, Kernel, Module, current_device};
+pub use launch::{Grid, Kernel, Module, ParameterWords, current_device};
 pub use timer::{Timer, overwrite};

@@ -6,7 +6,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 
 use crate::{
     elf::{Object, Relocation, SectionRole, Symbol, SymbolLocation},
-    finding::{Finding, ObjectRule},
+    finding::{ObjectFinding, ObjectRule},
 };
 
 /// An instruction, and the relocation of its operand.
@@ -55,7 +55,7 @@ pub(crate) enum Referent<'o, 'd> {
 
 impl Code {
     /// Decodes all code sections. Bytes that do not decode are a finding, and end their section.
-    pub(crate) fn decode(object: &Object<'_>, findings: &mut Vec<Finding>) -> Self {
+    pub(crate) fn decode(object: &Object<'_>, findings: &mut Vec<ObjectFinding>) -> Self {
         let mut code = Self::default();
         for (index, section) in object.with_role(SectionRole::Code) {
             let mut operations = Vec::new();
@@ -70,7 +70,7 @@ impl Code {
                         "`{function}` has bytes at {:#x} that are no instruction; write the kernel in C++ without `asm`",
                         instruction.ip()
                     );
-                    findings.push(Finding::new(ObjectRule::Instructions, message));
+                    findings.push(ObjectFinding::new(ObjectRule::Instructions, message));
                     break;
                 }
                 let offsets = decoder.get_constant_offsets(&instruction);

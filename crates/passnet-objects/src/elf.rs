@@ -5,7 +5,7 @@ use object::{
     SymbolFlags, SymbolSection, elf, read::elf::ElfFile64,
 };
 
-use crate::finding::{Finding, ObjectRule};
+use crate::finding::{ObjectFinding, ObjectRule};
 
 /// Largest alignment of a section: a page.
 const MAX_ALIGNMENT: u64 = 4096;
@@ -22,7 +22,7 @@ pub(crate) enum SectionRole {
 }
 
 #[derive(Debug)]
-pub(crate) struct Section<'d> {
+pub(crate) struct ElfSection<'d> {
     pub(crate) name: &'d str,
     pub(crate) role: SectionRole,
     pub(crate) kind: u32,
@@ -75,24 +75,25 @@ impl Symbol<'_> {
 #[derive(Debug)]
 pub(crate) struct Object<'d> {
     /// By index in the file, as are the symbols.
-    pub(crate) sections: Vec<Section<'d>>,
+    pub(crate) sections: Vec<ElfSection<'d>>,
     pub(crate) symbols: Vec<Symbol<'d>>,
 }
 
 impl<'d> Object<'d> {
-    pub(crate) fn parse(bytes: &'d [u8]) -> Result<Self, Finding> {
-        let malformed =
-            |error: object::Error| Finding::new(ObjectRule::Format, format!("the object cannot be read: {error}"));
+    pub(crate) fn parse(bytes: &'d [u8]) -> Result<Self, ObjectFinding> {
+        let malformed = |error: object::Error| {
+            ObjectFinding::new(ObjectRule::Format, format!("the object cannot be read: {error}"))
+        };
         let file = ElfFile64::<LittleEndian>::parse(bytes).map_err(malformed)?;
         let header = file.elf_header();
         let machine = header.e_machine.get(LittleEndian);
         if machine != elf::EM_X86_64 {
             let name = if machine == elf::EM_AARCH64 { "aarch64".to_owned() } else { format!("machine {machine}") };
             let message = format!("the object is for {name}; native kernels can be judged for x86-64 only");
-            return Err(Finding::new(ObjectRule::Format, message));
+            return Err(ObjectFinding::new(ObjectRule::Format, message));
         }
         if header.e_type.get(LittleEndian) != elf::ET_REL {
-            return Err(Finding::new(
+            return Err(ObjectFinding::new(
                 ObjectRule::Format,
                 "the file is linked; a kernel is judged as a relocatable object",
             ));
@@ -127,7 +128,7 @@ impl<'d> Object<'d> {
         Ok(Self { sections, symbols })
     }
 
-    pub(crate) fn section(&self, place: SymbolLocation) -> Option<&Section<'d>> {
+    pub(crate) fn section(&self, place: SymbolLocation) -> Option<&ElfSection<'d>> {
         match place {
             SymbolLocation::Section(index) => self.sections.get(index),
             _ => None,
@@ -135,7 +136,7 @@ impl<'d> Object<'d> {
     }
 
     /// Sections of a role, with their indices.
-    pub(crate) fn with_role(&self, role: SectionRole) -> impl Iterator<Item = (usize, &Section<'d>)> {
+    pub(crate) fn with_role(&self, role: SectionRole) -> impl Iterator<Item = (usize, &ElfSection<'d>)> {
         self.sections.iter().enumerate().filter(move |(_, section)| section.role == role)
     }
 
@@ -153,14 +154,23 @@ impl<'d> Object<'d> {
     }
 }
 
-fn unused<'d>() -> Section<'d> {
+fn unused<'d>() -> ElfSection<'d> {
     let (kind, flags, size) = (elf::SHT_NULL, 0, 0);
-    Section { name: "", role: SectionRole::Unused, kind, flags, size, alignment: 1, data: &[], relocations: Vec::new() }
+    ElfSection {
+        name: "",
+        role: SectionRole::Unused,
+        kind,
+        flags,
+        size,
+        alignment: 1,
+        data: &[],
+        relocations: Vec::new(),
+    }
 }
 
 fn read_section<'d>(
     section: &object::read::elf::ElfSection64<'d, '_, LittleEndian>,
-) -> Result<Section<'d>, object::Error> {
+) -> Result<ElfSection<'d>, object::Error> {
     let header = section.elf_section_header();
     let SectionFlags::Elf { sh_flags: flags } = section.flags() else { return Ok(unused()) };
     let (kind, name, size) = (header.sh_type.get(LittleEndian), section.name()?, section.size());
@@ -184,7 +194,7 @@ fn read_section<'d>(
     let alignment = header.sh_addralign.get(LittleEndian).max(1);
     let role = role(name, kind, flags, size, alignment, relocations.is_empty());
     let data = if matches!(role, SectionRole::Code | SectionRole::Constants) { section.data()? } else { &[] };
-    Ok(Section { name, role, kind, flags, size, alignment, data, relocations })
+    Ok(ElfSection { name, role, kind, flags, size, alignment, data, relocations })
 }
 
 fn role(name: &str, kind: u32, flags: u64, size: u64, alignment: u64, is_final: bool) -> SectionRole {

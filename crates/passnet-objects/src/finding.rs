@@ -60,14 +60,14 @@ impl fmt::Display for ObjectRule {
 /// One thing that a kernel must not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {message}")]
-pub struct Finding {
+pub struct ObjectFinding {
     /// The rule that is broken.
     pub rule: ObjectRule,
     /// The offending symbol or instruction, and what to write instead.
     pub message: String,
 }
 
-impl Finding {
+impl ObjectFinding {
     pub(crate) fn new(rule: ObjectRule, message: impl Into<String>) -> Self {
         Self { rule, message: message.into() }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     elf::{Object, SectionRole, SymbolLocation},
-    finding::{Finding, ObjectRule},
+    finding::{ObjectFinding, ObjectRule},
     imports::{RuntimeLibrary, library_of},
 };
 
@@ -61,7 +61,7 @@ pub enum StackUse {
 }
 
 impl Image {
-    pub(crate) fn new(object: &Object<'_>, stack: StackUse) -> Result<Self, Finding> {
+    pub(crate) fn new(object: &Object<'_>, stack: StackUse) -> Result<Self, ObjectFinding> {
         let mut image = Self {
             code: Vec::new(),
             constants: Vec::new(),
@@ -157,6 +157,6 @@ impl Image {
     }
 }
 
-fn incomplete() -> Finding {
-    Finding::new(ObjectRule::Format, "a relocation names a symbol that the object does not have")
+fn incomplete() -> ObjectFinding {
+    ObjectFinding::new(ObjectRule::Format, "a relocation names a symbol that the object does not have")
 }

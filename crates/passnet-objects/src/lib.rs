@@ -1,6 +1,6 @@
 //! Rules for the object code of native kernels.
 //!
-//! [`judge`] reads a relocatable object as a compiler wrote it. It returns the violations of the rules ([`Finding`]), or an
+//! [`judge`] reads a relocatable object as a compiler wrote it. It returns the violations of the rules ([`ObjectFinding`]), or an
 //! [`Image`]: bytes of code and constants with the few addresses that are still open. There is no other way to make an image, so
 //! code that loads only images loads only judged code. No linker takes part: it would add code and data that no rule has seen.
 //!
@@ -39,7 +39,7 @@ mod rules;
 pub mod source;
 
 pub use self::{
-    finding::{Finding, ObjectRule},
+    finding::{ObjectFinding, ObjectRule},
     image::{CallTarget, Fixup, Image, Import, StackUse},
     imports::RuntimeLibrary,
 };
@@ -54,7 +54,7 @@ const MAX_FINDINGS: usize = 50;
 /// # Errors
 ///
 /// Returns what is wrong with it, at most 50 findings; never an empty list.
-pub fn judge(bytes: &[u8]) -> Result<Image, Vec<Finding>> {
+pub fn judge(bytes: &[u8]) -> Result<Image, Vec<ObjectFinding>> {
     let object = Object::parse(bytes).map_err(|finding| vec![finding])?;
     let mut findings = rules::sections::check(&object);
     findings.extend(rules::symbols::check(&object));

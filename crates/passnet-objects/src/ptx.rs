@@ -19,7 +19,7 @@ mod instructions;
 mod module;
 mod text;
 
-use crate::finding::{Finding, ObjectRule};
+use crate::finding::{ObjectFinding, ObjectRule};
 
 /// Largest number of findings that are kept.
 const MAX_FINDINGS: usize = 50;
@@ -55,11 +55,11 @@ const FLAGS: &[&str] = &[
 /// # Errors
 ///
 /// Returns what is wrong with it, at most 50 findings; never an empty list.
-pub fn judge(text: &str) -> Result<(), Vec<Finding>> {
+pub fn judge(text: &str) -> Result<(), Vec<ObjectFinding>> {
     let module = text::tokens(text).and_then(|tokens| module::parse(&tokens)).map_err(|finding| vec![finding])?;
     let mut findings = Vec::new();
     if !module.functions.iter().any(|function| function.is_entry) {
-        findings.push(Finding::new(ObjectRule::Format, "the PTX has no kernel"));
+        findings.push(ObjectFinding::new(ObjectRule::Format, "the PTX has no kernel"));
     }
     module::check(&module, &mut findings);
     for function in &module.functions {
@@ -73,7 +73,7 @@ pub fn judge(text: &str) -> Result<(), Vec<Finding>> {
 }
 
 /// Judges the flags that an author gives to NVRTC.
-pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
+pub fn judge_flags(flags: &[String]) -> Vec<ObjectFinding> {
     // A list of what is allowed: NVRTC also has flags that bring in files.
     let is_known = |flag: &&String| FLAGS.iter().any(|known| flag.starts_with(known));
     let unknown = flags.iter().filter(|flag| !is_known(flag));
@@ -82,5 +82,5 @@ pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
             "the flag `{flag}`: a CUDA kernel may have flags for arithmetic (`--use_fast_math`, `--fmad=`), registers (`--maxrregcount=`), `--std=` and macros (`-D`)"
         )
     };
-    unknown.map(|flag| Finding::new(ObjectRule::Source, message(flag))).collect()
+    unknown.map(|flag| ObjectFinding::new(ObjectRule::Source, message(flag))).collect()
 }

@@ -4,7 +4,7 @@
 //! local. Preprocessed text has no macros, conditions and splices, so it can be read token by token. Text of system
 //! headers is not looked at; the raw text must not have line markers, which would make any text look like theirs.
 
-use crate::finding::{Finding, ObjectRule};
+use crate::finding::{ObjectFinding, ObjectRule};
 
 /// Attributes that change how data is laid out, or how code is divided into functions.
 const ATTRIBUTES: &[&str] = &[
@@ -58,7 +58,7 @@ const NO_FLAGS: &[&str] = &[
 ];
 
 /// Judges the flags that an author gives.
-pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
+pub fn judge_flags(flags: &[String]) -> Vec<ObjectFinding> {
     let is_known = |flag: &String| {
         FLAGS.iter().any(|known| flag.starts_with(known)) && !NO_FLAGS.iter().any(|known| flag.starts_with(known))
     };
@@ -67,7 +67,7 @@ pub fn judge_flags(flags: &[String]) -> Vec<Finding> {
 }
 
 /// Judges the text of a kernel before the preprocessor.
-pub fn judge_raw(text: &str) -> Vec<Finding> {
+pub fn judge_raw(text: &str) -> Vec<ObjectFinding> {
     let joined = splice(text);
     let markers = joined.lines().filter(|line| is_marker(line));
     markers
@@ -82,7 +82,7 @@ pub fn judge_raw(text: &str) -> Vec<Finding> {
 /// # Errors
 ///
 /// Returns the findings; never an empty list.
-pub fn judge_preprocessed(text: &str, mark: &str) -> Result<(), Vec<Finding>> {
+pub fn judge_preprocessed(text: &str, mark: &str) -> Result<(), Vec<ObjectFinding>> {
     let line = format!("#pragma {mark}");
     let parts: Vec<_> = text.split(line.as_str()).collect();
     let [_, kernel, _] = parts[..] else {
@@ -94,8 +94,8 @@ pub fn judge_preprocessed(text: &str, mark: &str) -> Result<(), Vec<Finding>> {
     if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
-fn finding(message: String) -> Finding {
-    Finding::new(ObjectRule::Source, message)
+fn finding(message: String) -> ObjectFinding {
+    ObjectFinding::new(ObjectRule::Source, message)
 }
 
 /// Joins lines that end in a backslash, which GCC does for blanks behind it too.
@@ -151,7 +151,7 @@ fn own_text(text: &str) -> String {
     own
 }
 
-fn pragma(line: &str) -> Option<Finding> {
+fn pragma(line: &str) -> Option<ObjectFinding> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("pragma")?;
     let mut words = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     let is_known = match words.next() {
@@ -169,7 +169,7 @@ fn pragma(line: &str) -> Option<Finding> {
 }
 
 /// Names that must not occur, outside of literals.
-fn tokens(text: &str) -> Vec<Finding> {
+fn tokens(text: &str) -> Vec<ObjectFinding> {
     let mut findings = Vec::new();
     let names = names(text);
     for (at, name) in &names {

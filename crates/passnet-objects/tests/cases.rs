@@ -12,7 +12,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use passnet_objects::{Finding, Image, compile, judge, source};
+use passnet_objects::{Image, ObjectFinding, compile, judge, source};
 
 const SIGNATURE: &str = "void k(const float* x, float* out, int64_t n)";
 const MARK: &str = "passnet_test";
@@ -51,7 +51,7 @@ fn compiled(text: &str) -> Result<(String, Vec<u8>), String> {
 }
 
 /// Judges text and object; the findings of both.
-fn judged(text: &str) -> Result<Image, Vec<Finding>> {
+fn judged(text: &str) -> Result<Image, Vec<ObjectFinding>> {
     let (preprocessed, object) = compiled(text).unwrap_or_else(|message| panic!("{message}"));
     let mut findings = source::judge_raw(text);
     findings.extend(source::judge_preprocessed(&preprocessed, MARK).err().unwrap_or_default());
@@ -113,7 +113,7 @@ fn honest_kernels_are_accepted() {
             Err(findings) => {
                 wrong.push(format!(
                     "{name}: {}",
-                    findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n    ")
+                    findings.iter().map(ObjectFinding::to_string).collect::<Vec<_>>().join("\n    ")
                 ));
             }
         }

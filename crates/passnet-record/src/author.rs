@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 /// Which kinds exist and which arguments they take is the business of `passnet-author`; a name that no installed author
 /// has can still be read from a log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(from = "Fields")]
+#[serde(from = "AuthorFields")]
 pub struct AuthorSpec {
     kind: String,
     argument: Option<String>,
@@ -15,7 +15,7 @@ pub struct AuthorSpec {
 
 /// Fields in JSON. The name of the second one depends on the kind, for the readers of earlier versions.
 #[derive(Deserialize)]
-struct Fields {
+struct AuthorFields {
     kind: String,
     #[serde(default, alias = "mode", alias = "path", alias = "model")]
     argument: Option<String>,
@@ -66,8 +66,8 @@ impl AuthorSpec {
     }
 }
 
-impl From<Fields> for AuthorSpec {
-    fn from(fields: Fields) -> Self {
+impl From<AuthorFields> for AuthorSpec {
+    fn from(fields: AuthorFields) -> Self {
         Self::new(&fields.kind, fields.argument)
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use passnet_record::{GraphId, Status};
 
-use self::record::Draft;
+use self::record::OpenRecord;
 pub use self::{
     error::{LogError, LogErrorKind},
     quirk::{Quirk, QuirkKind},
@@ -58,7 +58,7 @@ fn outcome(record: &LogRecord, correct_at: i32) -> GraphOutcome {
 pub fn read_log(text: &str) -> Result<UpstreamLog, LogError> {
     let mut log = UpstreamLog { records: Vec::new(), quirks: Vec::new() };
     let mut first_seen: BTreeMap<String, usize> = BTreeMap::new();
-    let mut draft: Option<Draft> = None;
+    let mut draft: Option<OpenRecord> = None;
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         if let Some(rest) = line::after_processing(line) {
@@ -73,7 +73,7 @@ pub fn read_log(text: &str) -> Result<UpstreamLog, LogError> {
             } else {
                 first_seen.insert(path.to_owned(), number);
             }
-            draft = Some(Draft::new(number, path, line));
+            draft = Some(OpenRecord::new(number, path, line));
         } else if let Some(draft) = &mut draft {
             draft.add(number, line, &mut log.quirks)?;
         }

@@ -20,7 +20,7 @@ use tower_http::compression::CompressionLayer;
 
 pub use self::submissions::SubmitterAddress;
 use self::{
-    guard::{Decision, Guard},
+    guard::{Decision, RequestGuard},
     response::{allow_questions, respond},
     submissions::Submissions,
 };
@@ -42,7 +42,7 @@ enum ResponseContent {
 /// State shared by all requests.
 struct Server {
     shelf: Shelf,
-    guard: Guard,
+    guard: RequestGuard,
     submissions: Option<Submissions>,
     /// Limits the number of pages that are rendered concurrently to the number of cores.
     rendering: Semaphore,
@@ -67,7 +67,7 @@ pub fn serve(
     runtime.block_on(async {
         let listener = TcpListener::bind(address).await.map_err(|source| SiteError::Listen { address, source })?;
         let address = listener.local_addr()?;
-        let guard = Guard::new(address.ip(), token)?;
+        let guard = RequestGuard::new(address.ip(), token)?;
         announce(&format!("http://{address}/{}", guard.query()))?;
         let server = Arc::new(Server {
             shelf,

@@ -2,7 +2,7 @@
 //!
 //! An edit says nothing about its verdict: the referee judges the file like any other, and the lesson quotes what it says.
 
-use super::source::{Source, numbers};
+use super::source::{PassLines, numbers};
 
 /// A mistake in a first submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ impl Slip {
 
     /// Makes the mistake in a pass of the built-in author. `seed` chooses the place. `None` if the pass has no place for it.
     pub(super) fn make(self, text: &str, seed: usize) -> Option<Slipped> {
-        let source = Source::new(text);
+        let source = PassLines::new(text);
         match self {
             Self::Constant => constant(&source, seed),
             Self::Shape => shape(&source, seed),
@@ -102,7 +102,7 @@ fn choose<T: Clone>(places: &[T], seed: usize) -> Option<T> {
     (!places.is_empty()).then(|| places[seed % places.len()].clone())
 }
 
-fn constant(source: &Source<'_>, seed: usize) -> Option<Slipped> {
+fn constant(source: &PassLines<'_>, seed: usize) -> Option<Slipped> {
     let mut places = Vec::new();
     for line in source.pattern()? {
         let text = source.line(line);
@@ -136,7 +136,7 @@ fn other_number(right: &str) -> Option<String> {
     }
 }
 
-fn shape(source: &Source<'_>, seed: usize) -> Option<Slipped> {
+fn shape(source: &PassLines<'_>, seed: usize) -> Option<Slipped> {
     let rows: Vec<usize> = source.table("PLANS = {")?.filter(|line| source.line(*line).starts_with("    ((")).collect();
     let line = choose(&rows, seed)?;
     let text = source.line(line);
@@ -157,7 +157,7 @@ fn shape(source: &Source<'_>, seed: usize) -> Option<Slipped> {
     Some(Slipped { text: source.with_line(line, &text.replacen(right, &wrong, 1)), cause })
 }
 
-fn operator(source: &Source<'_>, seed: usize) -> Option<Slipped> {
+fn operator(source: &PassLines<'_>, seed: usize) -> Option<Slipped> {
     let mut places = Vec::new();
     for line in source.kernels()? {
         let text = source.line(line);
@@ -178,7 +178,7 @@ fn operator(source: &Source<'_>, seed: usize) -> Option<Slipped> {
 }
 
 /// Returns where the value begins that a line of a kernel computes or stores; in other lines operators are of addresses.
-fn value_of(source: &Source<'_>, line: usize) -> Option<usize> {
+fn value_of(source: &PassLines<'_>, line: usize) -> Option<usize> {
     let text = source.line(line);
     if source.defines(line).is_some_and(|name| name.starts_with('v')) {
         return Some(text.find(" = ")? + " = ".len());
@@ -196,7 +196,7 @@ fn value_of(source: &Source<'_>, line: usize) -> Option<usize> {
     None
 }
 
-fn name(source: &Source<'_>, seed: usize) -> Option<Slipped> {
+fn name(source: &PassLines<'_>, seed: usize) -> Option<Slipped> {
     let kernels = source.kernels()?;
     let used = |line: usize, name: &str| {
         let next = kernels.end.min(line + 12);
@@ -214,7 +214,7 @@ fn name(source: &Source<'_>, seed: usize) -> Option<Slipped> {
     Some(Slipped { text: source.with_line(line, &changed), cause })
 }
 
-fn order(source: &Source<'_>) -> Option<Slipped> {
+fn order(source: &PassLines<'_>) -> Option<Slipped> {
     let line = source.wrapper()?.find(|line| {
         let text = source.line(*line);
         text.trim_start().starts_with("kernel") && text.contains(", out0")
@@ -228,7 +228,7 @@ fn order(source: &Source<'_>) -> Option<Slipped> {
     Some(Slipped { text: source.with_line(line, &text.replacen(&right, &format!("out0, {input}"), 1)), cause })
 }
 
-fn inputs(source: &Source<'_>) -> Option<Slipped> {
+fn inputs(source: &PassLines<'_>) -> Option<Slipped> {
     let line = source.body("def replacement_args(")?.next()?;
     let text = source.line(line);
     let names: Vec<&str> = text.trim().strip_prefix("return (")?.split(',').map(str::trim).collect();
@@ -243,7 +243,7 @@ fn inputs(source: &Source<'_>) -> Option<Slipped> {
     Some(Slipped { text: source.with_line(line, &changed), cause })
 }
 
-fn delegate(source: &Source<'_>) -> Option<Slipped> {
+fn delegate(source: &PassLines<'_>) -> Option<Slipped> {
     let until = source.body("def replacement_func(")?.end;
     let wrapper = source.wrapper()?;
     let head = source.lines(source.find("def pattern(")?..until);
@@ -253,7 +253,7 @@ fn delegate(source: &Source<'_>) -> Option<Slipped> {
     Some(Slipped { text, cause })
 }
 
-fn remember(source: &Source<'_>) -> Option<Slipped> {
+fn remember(source: &PassLines<'_>) -> Option<Slipped> {
     let wrapper = source.wrapper()?;
     let returned = source.line(wrapper.end - 1).trim().strip_prefix("return ")?;
     let body = source.lines(wrapper.start..wrapper.end - 1);
@@ -273,7 +273,7 @@ fn remember(source: &Source<'_>) -> Option<Slipped> {
     source.line(definition).contains("in0").then_some(Slipped { text, cause })
 }
 
-fn fallback(source: &Source<'_>) -> Option<Slipped> {
+fn fallback(source: &PassLines<'_>) -> Option<Slipped> {
     let line = source.wrapper()?.find(|line| source.line(*line).trim_start().starts_with("raise ValueError("))?;
     let text = source.line(line);
     let indent = &text[..text.len() - text.trim_start().len()];
@@ -285,7 +285,7 @@ fn fallback(source: &Source<'_>) -> Option<Slipped> {
 }
 
 /// Adds lines in front of the body of the wrapper.
-fn before_the_body(source: &Source<'_>, lines: &str, why: &str) -> Option<Slipped> {
+fn before_the_body(source: &PassLines<'_>, lines: &str, why: &str) -> Option<Slipped> {
     let first = source.wrapper()?.start;
     source.line(source.definition_of_wrapper()?).contains("in0").then(|| Slipped {
         text: source.with_line(first, &format!("{lines}\n{}", source.line(first))),

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 /// Lines of a pass file.
-pub(super) struct Source<'a> {
+pub(super) struct PassLines<'a> {
     lines: Vec<&'a str>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> PassLines<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { lines: text.lines().collect() }
     }

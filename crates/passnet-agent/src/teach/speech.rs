@@ -9,14 +9,14 @@ use super::{
 
 /// Last observations of a conversation.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
+pub(super) struct LastObservations<'a> {
     /// Of any tool.
     pub(super) last: &'a str,
     /// Of `pass_evaluator`.
     pub(super) evaluation: &'a str,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> LastObservations<'a> {
     pub(super) fn of(messages: &'a [Message]) -> Self {
         let find = |wanted: Option<&str>| {
             let tool = |message: &&Message| match message {
@@ -55,7 +55,7 @@ fn lines<'a>(seen: &'a str, words: &[&str]) -> Vec<&'a str> {
     seen.lines().filter(|line| words.iter().any(|word| line.starts_with(word))).collect()
 }
 
-pub(super) fn analysis(lesson: &Lesson, seen: Seen<'_>) -> String {
+pub(super) fn analysis(lesson: &Lesson, seen: LastObservations<'_>) -> String {
     let facts = lines(seen.last, &["eager mode:", "one ideal kernel:", "arithmetic:", "one core"]).join("\n");
     let why = match lesson.approach {
         Approach::Operations => {
@@ -88,7 +88,7 @@ pub(super) fn analysis(lesson: &Lesson, seen: Seen<'_>) -> String {
     )
 }
 
-pub(super) fn refinement(lesson: &Lesson, draft: usize, seen: Seen<'_>, edits: &[Edit]) -> String {
+pub(super) fn refinement(lesson: &Lesson, draft: usize, seen: LastObservations<'_>, edits: &[Edit]) -> String {
     let note = lesson.drafts[draft].note.as_str();
     let why = match lesson.approach {
         Approach::Operations => {
@@ -116,11 +116,11 @@ pub(super) fn refinement(lesson: &Lesson, draft: usize, seen: Seen<'_>, edits: &
 }
 
 /// Quotes the last evaluation: how many graphs are right, and each graph.
-pub(super) fn measured(seen: Seen<'_>) -> String {
+pub(super) fn measured(seen: LastObservations<'_>) -> String {
     format!("{}.\n{}", first_line(seen.evaluation), lines(seen.evaluation, &["graph "]).join("\n"))
 }
 
-pub(super) fn conclusion(seen: Seen<'_>) -> String {
+pub(super) fn conclusion(seen: LastObservations<'_>) -> String {
     let graphs = lines(seen.evaluation, &["graph ", "best score"]).join("\n");
     format!("{}.\n{graphs}\n\nI leave it at that.", first_line(seen.evaluation))
 }

@@ -7,7 +7,7 @@ use passnet_run::Selection;
 use rayon::prelude::*;
 
 use crate::{
-    Dataset, Failure, OpenError, Table,
+    Dataset, OpenError, SkippedData, Table,
     folders::{FolderError, find_samples},
     import::{DescribeError, parse},
     open_suite,
@@ -34,7 +34,7 @@ pub struct Corpus {
     /// The graphs in the order of the dataset.
     pub graphs: Vec<CorpusGraph>,
     /// Samples that were left out, with reasons.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }
 
 /// Reason why there is no corpus.
@@ -104,7 +104,7 @@ impl Corpus {
         for row in dataset.read::<SampleRow>(table)? {
             match row {
                 Ok(row) => rows.push(row),
-                Err(error) => corpus.failures.push(Failure::of_store(&error)),
+                Err(error) => corpus.failures.push(SkippedData::of_store(&error)),
             }
             if rows.len() == CHUNK {
                 corpus.add_rows(&std::mem::take(&mut rows));
@@ -125,7 +125,7 @@ impl Corpus {
                     models.dedup();
                     self.graphs.push(CorpusGraph { path: row.path.clone(), models, sample });
                 }
-                Err(error) => self.failures.push(Failure { what: row.path.clone(), message: error.to_string() }),
+                Err(error) => self.failures.push(SkippedData { what: row.path.clone(), message: error.to_string() }),
             }
         }
     }
@@ -135,7 +135,7 @@ impl Corpus {
         for (path, sample) in read {
             match sample {
                 Ok(sample) => corpus.graphs.push(CorpusGraph::new(path, sample)),
-                Err(message) => corpus.failures.push(Failure { what: path, message }),
+                Err(message) => corpus.failures.push(SkippedData { what: path, message }),
             }
         }
         corpus

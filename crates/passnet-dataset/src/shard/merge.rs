@@ -10,7 +10,7 @@ use passnet_record::stages::ShardStage;
 
 use super::work::{ShardError, ShardResult};
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     annotate::{Annotated, annotate_with},
     import::{Transfer, import_with, read_row},
     mine::{Mined, merge_parts},
@@ -116,7 +116,7 @@ pub fn merge_mined(stage: &ShardStage, shards: &[ShardResult], out: &Dataset) ->
         mined.covered += report.covered;
         mined.ranges += report.ranges;
         mined.open += report.open;
-        mined.failures.extend(report.failures.into_iter().map(|(what, message)| Failure { what, message }));
+        mined.failures.extend(report.failures.into_iter().map(|(what, message)| SkippedData { what, message }));
     }
     let kind = if *stage == ShardStage::SingleOps { GraphKind::SingleOp } else { GraphKind::Classical };
     Ok(merge_parts(rows, kind, out, mined)?)

@@ -13,7 +13,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     annotate::{AnnotationLimits, AnnotationRows, Annotations, Runner, annotate, is_over_memory},
     fold::{BoundsError, CanonicalSettings, SizeBounds},
     folders::{FolderError, find_samples, read_sample, write_sample},
@@ -211,7 +211,7 @@ pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
     let (stage, folder) = (stage_of(shard)?, shard.join(INPUT));
     let (input, output) = (Dataset::at(&folder), Dataset::at(shard.join(OUTPUT)));
     let mut report = ShardReport::default();
-    let failures: Vec<Failure> = match &stage {
+    let failures: Vec<SkippedData> = match &stage {
         ShardStage::Import => {
             // All samples of a shard may have been unreadable.
             if find_samples(&folder)?.is_empty() { Vec::new() } else { import_graphs(&output, &folder)?.failures }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     class::{self, TaskClass},
-    plan::{Bounds, Built},
+    plan::{Built, SuiteLimits},
 };
 use crate::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     phase::Phase,
     select::select_subset,
     store::{GraphKind, Input, SampleRow, SubgraphOrigin, TableError},
@@ -64,13 +64,13 @@ impl CandidateGroup {
 }
 
 /// Returns all annotated subgraphs whose inputs fit the bound, by kind and hash of their op sequence.
-pub(super) fn groups(dataset: &Dataset, bounds: &Bounds, built: &mut Built) -> Result<Groups, TableError> {
+pub(super) fn groups(dataset: &Dataset, bounds: &SuiteLimits, built: &mut Built) -> Result<Groups, TableError> {
     let mut groups = Groups::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)? {
         let row = match row {
             Ok(row) => row,
             Err(error) => {
-                built.failures.push(Failure::of_store(&error));
+                built.failures.push(SkippedData::of_store(&error));
                 continue;
             }
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::class::Shares;
-use crate::{Failure, cut::CastRule, phase::Phase, store::GraphKind};
+use crate::{SkippedData, cut::CastRule, phase::Phase, store::GraphKind};
 
 #[derive(Clone, Debug)]
 pub struct SuitePlan {
@@ -20,7 +20,7 @@ pub struct SuitePlan {
 
 /// Limits of all suites.
 #[derive(Clone, Debug)]
-pub struct Bounds {
+pub struct SuiteLimits {
     /// Largest number of bytes of inputs and values of a graph, so that suites run on any machine.
     pub max_bytes: u64,
     /// Largest number of graphs of a training task.
@@ -33,7 +33,7 @@ pub struct Bounds {
     pub shares: Shares,
 }
 
-impl Default for Bounds {
+impl Default for SuiteLimits {
     /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation, the default shares.
     fn default() -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Default for Bounds {
     }
 }
 
-impl Bounds {
+impl SuiteLimits {
     pub(super) fn only_trains(&self, path: &str) -> bool {
         self.training.iter().any(|prefix| path.starts_with(prefix))
     }
@@ -60,5 +60,5 @@ pub struct Built {
     /// Graphs that were proven not to run, by reason.
     pub refused: BTreeMap<String, usize>,
     /// Files and rows that could not be read.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SkippedData>,
 }

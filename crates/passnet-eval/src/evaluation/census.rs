@@ -14,7 +14,7 @@ use crate::{
     inputs::Content,
     integrity,
     judge::{CallProperties, pair, same_bytes},
-    worker::{Fault, Worker},
+    worker::{Worker, WorkerFault},
 };
 
 impl GraphEvaluation<'_> {
@@ -51,7 +51,7 @@ impl GraphEvaluation<'_> {
             match call(content, Watch { idle: true, ..plain }) {
                 Ok(idle) => without.push(idle),
                 // An honest graph may also fail on the results of kernels that do nothing.
-                Err(Fault::Failed(_) | Fault::Died { .. } | Fault::Deadline) => return Ok(()),
+                Err(WorkerFault::Failed(_) | WorkerFault::Died { .. } | WorkerFault::Deadline) => return Ok(()),
                 Err(fault) => return Err(fault).candidate(phase),
             }
         }

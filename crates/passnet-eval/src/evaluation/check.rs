@@ -12,7 +12,7 @@ use crate::{
     inputs::{Content, byte_size},
     integrity,
     judge::{Agreement, CallProperties, Pair, RoundTally, judge_loosely, pair, remarks, same_bytes},
-    worker::{Fault, Returned, Worker},
+    worker::{Returned, Worker, WorkerFault},
 };
 
 /// Bytes of inputs that are on their way to workers at once during checks.
@@ -179,11 +179,13 @@ impl<'a> GraphEvaluation<'a> {
     ) -> Result<Option<Returned>, Stop> {
         match reference.receive_outputs(limit, self.deadline) {
             Ok(expected) => Ok(Some(expected)),
-            Err(Fault::Failed(error)) if content != Content::Random && !error.fatal => {
+            Err(WorkerFault::Failed(error)) if content != Content::Random && !error.fatal => {
                 self.report.evidence.notes.push(Remark::ContentSkipped { content: content.name().to_owned() });
                 Ok(None)
             }
-            Err(Fault::Failed(_) | Fault::Died { .. }) if content != Content::Random => Err(Stop::Skip(content)),
+            Err(WorkerFault::Failed(_) | WorkerFault::Died { .. }) if content != Content::Random => {
+                Err(Stop::Skip(content))
+            }
             Err(fault) => Err(fault).reference(&format!("running on `{content}` inputs")),
         }
     }

@@ -26,7 +26,7 @@ use crate::{
     machine::Machine,
     scratch::{Scratch, write_pass_directory},
     seeds::Seeds,
-    worker::{Fault, Worker, WorkerOptions, unexpected},
+    worker::{Worker, WorkerFault, WorkerOptions, unexpected},
     zygote::Zygote,
     zygote_config::ZygoteError,
 };
@@ -142,7 +142,7 @@ impl<'a> GraphEvaluation<'a> {
         acquired.map_err(|error| Stop::Fault(error.into()))?.ok_or_else(|| Stop::Fault(ZygoteError::Halted.into()))
     }
 
-    pub(super) fn fork(&self, role: &str, foreign: bool) -> Result<Worker, Fault> {
+    pub(super) fn fork(&self, role: &str, foreign: bool) -> Result<Worker, WorkerFault> {
         let settings = &self.machine.settings;
         let options = WorkerOptions {
             scratch: self.scratch.path().join(role),
@@ -167,7 +167,7 @@ impl<'a> GraphEvaluation<'a> {
         Ok(worker)
     }
 
-    pub(super) fn send_load(&self, worker: &mut Worker, candidate: &CandidateSpec) -> Result<(), Fault> {
+    pub(super) fn send_load(&self, worker: &mut Worker, candidate: &CandidateSpec) -> Result<(), WorkerFault> {
         let settings = &self.machine.settings;
         let request = WorkerRequest::Load {
             graph: self.sample.wire(settings.device),
@@ -183,7 +183,7 @@ impl<'a> GraphEvaluation<'a> {
         worker.send(&request, None, self.deadline)
     }
 
-    pub(super) fn receive_load(&self, worker: &mut Worker) -> Result<LoadReport, Fault> {
+    pub(super) fn receive_load(&self, worker: &mut Worker) -> Result<LoadReport, WorkerFault> {
         match worker.receive(self.deadline)? {
             (WorkerReply::Loaded(report), _) => Ok(report),
             (other, _) => Err(unexpected("loaded", &other)),
@@ -212,26 +212,37 @@ impl<'a> GraphEvaluation<'a> {
     }
 
     /// Sends some sets of a block, without waiting for the reply.
-    pub(super) fn send_inputs(&self, worker: &mut Worker, block: &InputBlock, sets: Range<usize>) -> Result<(), Fault> {
+    pub(super) fn send_inputs(
+        &self,
+        worker: &mut Worker,
+        block: &InputBlock,
+        sets: Range<usize>,
+    ) -> Result<(), WorkerFault> {
         worker.send(&block.request(sets), Some(block.as_fd()), self.deadline)
     }
 
     /// Sends a call, without waiting for the reply.
-    pub(super) fn send_call(&self, worker: &mut Worker, set: usize, seed: u64, watch: Watch) -> Result<(), Fault> {
+    pub(super) fn send_call(
+        &self,
+        worker: &mut Worker,
+        set: usize,
+        seed: u64,
+        watch: Watch,
+    ) -> Result<(), WorkerFault> {
         worker.send(&WorkerRequest::Call { set: set as u32, seed, watch }, None, self.deadline)
     }
 
     /// Makes the first call of a control, in which it compiles.
-    pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), Fault> {
+    pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), WorkerFault> {
         let seed = self.seeds.seed("first call", 0);
         let block = InputBlock::new(self.sample.metas(), &[(seed, Content::Random)], 0)
-            .map_err(|error| Fault::Io(std::io::Error::other(error.to_string())))?;
+            .map_err(|error| WorkerFault::Io(std::io::Error::other(error.to_string())))?;
         self.call_once(control, &block, 0)?;
         control.drop_inputs(self.deadline)
     }
 
     /// Makes a worker call once on the first set of a block. Its results are ignored.
-    pub(super) fn call_once(&self, worker: &mut Worker, block: &InputBlock, seed: u64) -> Result<(), Fault> {
+    pub(super) fn call_once(&self, worker: &mut Worker, block: &InputBlock, seed: u64) -> Result<(), WorkerFault> {
         self.send_inputs(worker, block, 0..1)?;
         self.send_call(worker, 0, seed, Watch::default())?;
         worker.receive_done(self.deadline)?;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     inputs::byte_size,
-    worker::{Fault, Returned, Worker},
+    worker::{Returned, Worker, WorkerFault},
 };
 
 /// Longest reason that is recorded.
@@ -42,7 +42,7 @@ impl GraphEvaluation<'_> {
                 Ok(Some(returned))
             }
             // Some operations have no kernel for float64. That says nothing about the candidate.
-            Err(Fault::Failed(error)) if !error.fatal => {
+            Err(WorkerFault::Failed(error)) if !error.fatal => {
                 let text = error.message.lines().next().unwrap_or_default();
                 self.refuse_float64(text.chars().take(REASON_CHARS).collect());
                 Ok(None)

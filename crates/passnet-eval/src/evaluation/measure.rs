@@ -19,7 +19,7 @@ use crate::{
     failure::Failure,
     stats::{disagree, summarize},
     timing::{Measurement, MeasurementPlan, SideFault, describe, pooled},
-    worker::{Fault, Worker},
+    worker::{Worker, WorkerFault},
 };
 
 /// Repetitions of a disturbed measurement before it counts against the candidate. A machine that is busy with other
@@ -64,7 +64,7 @@ fn clock_disagrees(hidden: HiddenTime) -> Failure {
 
 /// Returns the fault of a side while it was timed.
 fn of_side(SideFault { side, fault }: SideFault, sides: &[&mut Worker]) -> Stop {
-    let failed: Result<(), Fault> = Err(fault);
+    let failed: Result<(), WorkerFault> = Err(fault);
     let is_candidate = side + 1 == sides.len();
     let stop = if is_candidate { failed.candidate("being timed") } else { failed.reference("being timed") };
     stop.err().unwrap_or(Stop::Failure(Failure::new(Status::RuntimeError, "raised", "being timed")))

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    worker::{Fault, Worker, unexpected},
+    worker::{Worker, WorkerFault, unexpected},
 };
 
 impl GraphEvaluation<'_> {
@@ -32,7 +32,7 @@ impl GraphEvaluation<'_> {
         self.receive_patterns(&mut worker).candidate("importing")
     }
 
-    fn receive_patterns(&self, worker: &mut Worker) -> Result<Vec<TracedPattern>, Fault> {
+    fn receive_patterns(&self, worker: &mut Worker) -> Result<Vec<TracedPattern>, WorkerFault> {
         match worker.receive(self.deadline)? {
             (WorkerReply::Patterns { patterns }, _) => Ok(patterns),
             (other, _) => Err(unexpected("patterns", &other)),

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     block::InputBlock,
     failure::{Failure, no_match},
-    worker::{Fault, Worker, unexpected},
+    worker::{Worker, WorkerFault, unexpected},
 };
 
 impl GraphEvaluation<'_> {
@@ -40,7 +40,7 @@ impl GraphEvaluation<'_> {
         profile
     }
 
-    fn profile_call(&self, worker: &mut Worker, seed: u64) -> Result<Profile, Fault> {
+    fn profile_call(&self, worker: &mut Worker, seed: u64) -> Result<Profile, WorkerFault> {
         worker.send(&WorkerRequest::Profile { set: 0, seed }, None, self.deadline)?;
         match worker.receive(self.deadline)? {
             (WorkerReply::Profiled(profile), _) => Ok(profile),

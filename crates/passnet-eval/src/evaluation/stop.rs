@@ -10,7 +10,7 @@ use crate::{
     failure::{Failure, of_candidate, of_reference},
     inputs::Content,
     judge::PairError,
-    worker::Fault,
+    worker::WorkerFault,
 };
 
 /// Reason for the early end of an evaluation.
@@ -21,7 +21,7 @@ pub(crate) enum Stop {
     /// The graph itself broke its worker on this adversarial content; without it the rest may work.
     Skip(Content),
     /// Without one: the machine or the fork server is at fault.
-    Fault(Fault),
+    Fault(WorkerFault),
 }
 
 impl From<Failure> for Stop {
@@ -48,7 +48,7 @@ impl Stop {
                 let message = format!("the graph itself cannot be run on `{content}` inputs");
                 Ok(Failure::new(Status::ReferenceError, "raised", message))
             }
-            Self::Fault(Fault::Zygote(error)) => Err(error.into()),
+            Self::Fault(WorkerFault::Zygote(error)) => Err(error.into()),
             Self::Fault(fault) => Err(io::Error::other(fault.to_string()).into()),
         }
     }
@@ -60,7 +60,7 @@ pub(super) trait OrStop<T> {
     fn candidate(self, phase: &str) -> Result<T, Stop>;
 }
 
-impl<T> OrStop<T> for Result<T, Fault> {
+impl<T> OrStop<T> for Result<T, WorkerFault> {
     fn reference(self, phase: &str) -> Result<T, Stop> {
         self.map_err(|fault| of_reference(fault, phase).map_or_else(Stop::Fault, Stop::Failure))
     }

@@ -13,7 +13,7 @@ use crate::{
     pools::Pools,
     samples::{DifferingCall, RoundSamples},
     timing::{CheckedRound, SeenOutputs},
-    worker::{Fault, Returned, Sent, Worker},
+    worker::{Returned, Sent, Worker, WorkerFault},
 };
 
 /// Bytes of outputs that wait to be compared.
@@ -147,13 +147,13 @@ impl KeptOutputs {
 }
 
 /// Checks that values are those that there were when the call had returned.
-fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Fault> {
+fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), WorkerFault> {
     for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
         if let OutputValue::Tensor { layout, .. } = value
             && !kept.is_empty()
             && *kept != ContentId::of(returned.values(layout)).as_str()
         {
-            return Err(Fault::Rewritten(index));
+            return Err(WorkerFault::Rewritten(index));
         }
     }
     Ok(())
@@ -237,7 +237,7 @@ impl GraphEvaluation<'_> {
     }
 
     /// Returns the results of a candidate for the contents of a call, in a separate process.
-    fn repeat(&self, block: &InputBlock, seed: u64, spec: &CandidateSpec) -> Result<Returned, Fault> {
+    fn repeat(&self, block: &InputBlock, seed: u64, spec: &CandidateSpec) -> Result<Returned, WorkerFault> {
         let mut worker = self.fork(&format!("repeated-{seed:x}"), self.candidate.is_foreign())?;
         worker.ready(self.deadline)?;
         self.send_load(&mut worker, spec)?;

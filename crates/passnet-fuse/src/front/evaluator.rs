@@ -6,8 +6,8 @@ use super::{
     arena::Arena,
     expr::{Binary, BufferId, ExprId, ValueKind},
     index::{Index, Term, Vars, offset},
-    scalar::{Scalar, ScalarFn},
-    tensor::{Def, Signs, Span, TensorId, Tensors},
+    scalar::{PythonNumber, ScalarFn},
+    tensor::{Def, OverwrittenSpan, Signs, TensorId, Tensors},
 };
 
 /// Buffers and strides of tensors that an earlier stage has stored.
@@ -129,7 +129,13 @@ impl<'t> Scalarizer<'t> {
     }
 
     /// Returns the element of the tensor where the index is inside of it, else the constant.
-    fn padded(&mut self, of: TensorId, before: &[i64], fill: (Scalar, ValueKind), index: &[Index]) -> Option<ExprId> {
+    fn padded(
+        &mut self,
+        of: TensorId,
+        before: &[i64],
+        fill: (PythonNumber, ValueKind),
+        index: &[Index],
+    ) -> Option<ExprId> {
         let inner = &self.tensors[of].shape;
         let mut inside = self.arena.bool(true);
         let mut shifted = index.to_vec();
@@ -150,14 +156,20 @@ impl<'t> Scalarizer<'t> {
     }
 
     /// Returns the new element where the index is one of the places of the spans, else the old one.
-    fn overwritten(&mut self, of: TensorId, with: TensorId, spans: &[Span], index: &[Index]) -> Option<ExprId> {
+    fn overwritten(
+        &mut self,
+        of: TensorId,
+        with: TensorId,
+        spans: &[OverwrittenSpan],
+        index: &[Index],
+    ) -> Option<ExprId> {
         let shape = &self.tensors[with].shape;
         let mut inside = self.arena.bool(true);
         let mut own = vec![Index::constant(0); shape.len()];
         for (index, span) in index.iter().zip(spans) {
             let condition = match *span {
-                Span::At(place) => self.arena.in_range(index, place, place + 1, &self.vars),
-                Span::Along { dim, start, step } => {
+                OverwrittenSpan::At(place) => self.arena.in_range(index, place, place + 1, &self.vars),
+                OverwrittenSpan::Along { dim, start, step } => {
                     let shifted = index.clone().plus_constant(-start);
                     own[dim] = shifted.div(step, &self.vars);
                     let is_within = self.arena.in_range(&shifted, 0, step * shape[dim], &self.vars);

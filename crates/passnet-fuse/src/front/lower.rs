@@ -28,7 +28,7 @@ use self::call::Call;
 use super::{
     expr::{BufferId, ValueKind},
     index::{Index, Vars, delinearize, linearize},
-    scalar::{Scalar, ScalarFn, as_scalar},
+    scalar::{PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, Keeps, TensorId, Tensors},
 };
 
@@ -260,7 +260,7 @@ impl<'g> Lowering<'g> {
     }
 
     fn fill(&mut self, value: f64, dtype: DType) -> TensorId {
-        self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Float(value)))
+        self.tensors.add(Vec::new(), dtype, Def::Fill(PythonNumber::Float(value)))
     }
 
     /// Returns the same elements in row-major order under another shape.

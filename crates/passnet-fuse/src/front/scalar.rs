@@ -10,13 +10,13 @@ use super::{
 
 /// A Python number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Scalar {
+pub(crate) enum PythonNumber {
     Bool(bool),
     Int(i64),
     Float(f64),
 }
 
-impl Scalar {
+impl PythonNumber {
     pub(crate) const fn as_f64(self) -> f64 {
         match self {
             Self::Bool(value) => value as u8 as f64,
@@ -38,11 +38,11 @@ impl Scalar {
 }
 
 /// Number arguments.
-pub(crate) fn as_scalar(arg: Arg) -> Option<Scalar> {
+pub(crate) fn as_scalar(arg: Arg) -> Option<PythonNumber> {
     match arg {
-        Arg::Bool(value) => Some(Scalar::Bool(value)),
-        Arg::Int(value) => Some(Scalar::Int(value)),
-        Arg::Float(value) => Some(Scalar::Float(value)),
+        Arg::Bool(value) => Some(PythonNumber::Bool(value)),
+        Arg::Int(value) => Some(PythonNumber::Int(value)),
+        Arg::Float(value) => Some(PythonNumber::Float(value)),
         _ => None,
     }
 }
@@ -77,12 +77,12 @@ pub(crate) enum ScalarFn {
     Mish,
     LogSigmoid,
     Clamp {
-        low: Option<Scalar>,
-        high: Option<Scalar>,
+        low: Option<PythonNumber>,
+        high: Option<PythonNumber>,
     },
     Where,
     /// `fill` where the second operand is true.
-    MaskedFill(Scalar),
+    MaskedFill(PythonNumber),
     PowScalar(f64),
     /// The first operand divided by an extent.
     DivideBy(i64),
@@ -131,7 +131,7 @@ impl ScalarFn {
             Self::Unary(Unary::Not) if kind == ValueKind::Bool => return Some(arena.unary(Unary::Not, x)),
             Self::Clamp { low, high } if kind != ValueKind::Bool => return Some(clamp(arena, x, low, high, kind)),
             Self::Relu if kind != ValueKind::Bool => {
-                return Some(clamp(arena, x, Some(Scalar::Int(0)), None, kind));
+                return Some(clamp(arena, x, Some(PythonNumber::Int(0)), None, kind));
             }
             // Other powers of integers overflow as PyTorch's do only if they multiply in its order.
             Self::PowScalar(exponent) if kind == ValueKind::I64 && exponent == 2.0 => {
@@ -152,7 +152,13 @@ fn binary_is_defined(op: Binary, kind: ValueKind) -> bool {
     }
 }
 
-fn clamp(arena: &mut Arena, x: ExprId, low: Option<Scalar>, high: Option<Scalar>, kind: ValueKind) -> ExprId {
+fn clamp(
+    arena: &mut Arena,
+    x: ExprId,
+    low: Option<PythonNumber>,
+    high: Option<PythonNumber>,
+    kind: ValueKind,
+) -> ExprId {
     let raised = match low {
         Some(low) => {
             let low = low.expr(arena, kind);
@@ -214,7 +220,7 @@ impl Float<'_> {
     /// `min(max(x + 3, 0), 6)`.
     fn relu6_of_plus_3(&mut self, x: ExprId) -> ExprId {
         let shifted = self.plus(x, 3.0);
-        clamp(self.arena, shifted, Some(Scalar::Int(0)), Some(Scalar::Int(6)), self.kind)
+        clamp(self.arena, shifted, Some(PythonNumber::Int(0)), Some(PythonNumber::Int(6)), self.kind)
     }
 
     fn apply(&mut self, function: ScalarFn, x: ExprId) -> Option<ExprId> {
@@ -294,7 +300,7 @@ impl Float<'_> {
         let size = self.arena.unary(Unary::Abs, x);
         let negated = self.arena.unary(Unary::Neg, size);
         let log = self.log_of_1_plus_exp(negated);
-        let below = clamp(self.arena, x, None, Some(Scalar::Int(0)), self.kind);
+        let below = clamp(self.arena, x, None, Some(PythonNumber::Int(0)), self.kind);
         self.arena.binary(Binary::Sub, below, log)
     }
 

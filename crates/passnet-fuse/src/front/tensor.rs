@@ -7,7 +7,7 @@ use passnet_record::DType;
 use super::{
     expr::{BufferId, ReduceOp},
     index::Index,
-    scalar::{Scalar, ScalarFn},
+    scalar::{PythonNumber, ScalarFn},
 };
 
 /// Number of a tensor in [`Tensors`].
@@ -20,7 +20,7 @@ pub(crate) enum Def {
     /// Elements of a buffer.
     Buffer { buffer: BufferId, stride: Vec<i64> },
     /// One constant everywhere.
-    Fill(Scalar),
+    Fill(PythonNumber),
     /// `start + step * index` along the only dimension.
     Range { start: i64, step: i64 },
     /// A function of elements of other tensors, broadcast against each other.
@@ -30,11 +30,11 @@ pub(crate) enum Def {
     /// Tensors one after the other along a dimension.
     Cat { of: Vec<TensorId>, dim: usize },
     /// A constant around a tensor; `before[d]` elements ahead of it.
-    Pad { of: TensorId, before: Vec<i64>, fill: Scalar },
+    Pad { of: TensorId, before: Vec<i64>, fill: PythonNumber },
     /// `table[.., indices[..], ..]`: the dimensions of `indices` stand in the place of dimension `dim` of the table.
     Gather { table: TensorId, dim: usize, indices: TensorId, signs: Signs },
     /// The tensor with other elements at some places: element `j` of `with` stands at the place that `spans` gives it.
-    Overwrite { of: TensorId, with: TensorId, spans: Vec<Span> },
+    Overwrite { of: TensorId, with: TensorId, spans: Vec<OverwrittenSpan> },
     /// Combines over the dimensions marked in `reduced`; the shape is that of the other ones.
     Reduce { fold: ReduceOp, of: TensorId, reduced: Vec<bool> },
 }
@@ -50,7 +50,7 @@ pub(crate) enum Signs {
 
 /// Overwritten places of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Span {
+pub(crate) enum OverwrittenSpan {
     /// One.
     At(i64),
     /// `start + step * j`, where `j` is dimension `dim` of the new elements.

@@ -16,7 +16,7 @@ pub(crate) struct Region {
     /// Values from outside, by number of their buffer.
     pub(crate) inputs: Vec<RegionInput>,
     /// Values that are used outside or returned.
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<RegionOutput>,
     /// Inputs that are overwritten, by number of their buffer, with their new elements.
     pub(crate) updates: Vec<(BufferId, TensorId)>,
     pub(crate) tensors: Tensors,
@@ -33,7 +33,7 @@ pub(crate) struct RegionInput {
 
 /// A result of a region.
 #[derive(Clone, Debug)]
-pub(crate) struct Output {
+pub(crate) struct RegionOutput {
     pub(crate) value: ValueId,
     pub(crate) tensor: TensorId,
     pub(crate) ty: TensorType,
@@ -43,7 +43,7 @@ pub(crate) struct Output {
 
 impl Region {
     /// Results that need memory of their own.
-    pub(crate) fn allocated(&self) -> impl Iterator<Item = &Output> {
+    pub(crate) fn allocated(&self) -> impl Iterator<Item = &RegionOutput> {
         self.outputs.iter().filter(|output| output.input.is_none())
     }
 }

@@ -6,14 +6,14 @@ use passnet_graph::{MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_bar
 
 use super::{
     flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
-    region::{Copies, Output, Region, RegionInput},
+    region::{Copies, Region, RegionInput, RegionOutput},
 };
 use crate::front::{
     expr::BufferId,
     lower::{
         Lowered, Lowering,
         call::Call,
-        storage::{Changes, Obstacle, TypedAliasClasses, is_view_node},
+        storage::{Obstacle, StorageChanges, TypedAliasClasses, is_view_node},
     },
     tensor::TensorId,
 };
@@ -34,7 +34,7 @@ pub(crate) struct Survey<'g> {
     typed: &'g TypedGraph,
     target: Target,
     storage: TypedAliasClasses,
-    changes: Changes,
+    changes: StorageChanges,
     /// Nodes that something depends on, or that change something.
     live: BTreeSet<NodeId>,
     expressible: BTreeSet<NodeId>,
@@ -198,7 +198,7 @@ impl<'g> Survey<'g> {
         for value in self.outputs(&nodes) {
             let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
             let input = returned.get(&value).copied();
-            outputs.push(Output { value, tensor, ty: typed.tensor(value)?.clone(), input });
+            outputs.push(RegionOutput { value, tensor, ty: typed.tensor(value)?.clone(), input });
         }
         let input = |&value: &ValueId| {
             Some(RegionInput { value, ty: typed.tensor(value)?.clone(), is_given: graph.node_of(value).is_none() })

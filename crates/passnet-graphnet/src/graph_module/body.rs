@@ -7,7 +7,7 @@ use passnet_graph::{
     operators::{GETATTR, by_target},
 };
 
-use super::scope::{Local, Scope};
+use super::scope::{Local, LocalNames};
 
 /// Roots of dotted names that stand for functions and constants, and never for values.
 pub(super) fn is_module(name: &str) -> bool {
@@ -22,7 +22,7 @@ pub(super) fn is_function(path: &str) -> bool {
 /// A graph that has been read in part.
 pub(super) struct ModuleBody<'a> {
     pub(super) builder: Builder,
-    pub(super) scope: Scope<'a>,
+    pub(super) scope: LocalNames<'a>,
     /// Stack of the arguments of the calls that are being read.
     pub(super) args: Vec<Arg>,
     /// Stack of their keyword arguments.
@@ -36,7 +36,7 @@ impl<'a> ModuleBody<'a> {
     pub(super) fn of_text(bytes: usize) -> Self {
         Self {
             builder: Graph::builder(),
-            scope: Scope::of_text(bytes),
+            scope: LocalNames::of_text(bytes),
             args: Vec::new(),
             kwargs: Vec::new(),
             setitem: None,

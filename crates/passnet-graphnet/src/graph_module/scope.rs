@@ -35,7 +35,7 @@ struct ScopeEntry {
 
 /// The local names of `forward`, and how many of them refer to each value.
 #[derive(Default)]
-pub(super) struct Scope<'a> {
+pub(super) struct LocalNames<'a> {
     positions: FxHashMap<Cow<'a, str>, usize>,
     entries: Vec<ScopeEntry>,
     /// By value: how many names keep it alive. Parameters do not count.
@@ -51,7 +51,7 @@ pub(super) struct Scope<'a> {
 /// Bytes of text for each local name of a model, roughly.
 const BYTES_PER_NAME: usize = 256;
 
-impl<'a> Scope<'a> {
+impl<'a> LocalNames<'a> {
     /// Returns a scope without names, with room for those of a text of so many bytes.
     pub(super) fn of_text(bytes: usize) -> Self {
         let names = bytes / BYTES_PER_NAME;

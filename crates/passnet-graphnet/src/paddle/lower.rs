@@ -13,7 +13,7 @@ const NAMESPACE: &str = "torch.ops.paddle";
 
 pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<PaddleGraph, Error> {
     let forward = forward::find_forward(source, module)?;
-    let mut lower = Lower {
+    let mut lower = PaddleLowering {
         source,
         builder: Graph::builder(),
         bound: FxHashMap::default(),
@@ -45,7 +45,7 @@ pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<PaddleGra
     Err(source.error_at(forward.end(), ErrorKind::NoReturn))
 }
 
-struct Lower<'a> {
+struct PaddleLowering<'a> {
     source: &'a Source<'a>,
     builder: Builder,
     /// The value or constant of each name. A list stands for itself.
@@ -56,7 +56,7 @@ struct Lower<'a> {
     types: Vec<Option<ValueType>>,
 }
 
-impl<'a> Lower<'a> {
+impl<'a> PaddleLowering<'a> {
     fn unsupported(&self, place: &impl Ranged, what: impl Into<String>) -> Error {
         self.source.error(place, ErrorKind::Unsupported { what: what.into(), part: "Paddle graph" })
     }

@@ -1,7 +1,7 @@
 //! Names: what may be called, and what may be used as a value.
 
 use super::{
-    Scan,
+    NativeScan,
     names::{
         is_callable, is_denied, is_forbidden, is_keyword, is_member, is_reserved, is_std, is_std_function, is_type,
     },
@@ -33,7 +33,7 @@ const ATTRIBUTES: &[&str] = &[
     "vector_size",
 ];
 
-impl<'t> Scan<'t> {
+impl<'t> NativeScan<'t> {
     pub(super) fn check_tokens(&mut self) {
         for index in 0..self.source.len() {
             let text = self.source.text(index);

@@ -1,11 +1,11 @@
 //! Declarations outside of functions, and constants: what outlives a call has to be written out and unchangeable.
 
-use super::{Scan, names::is_type};
+use super::{NativeScan, names::is_type};
 
 /// Functions of a source, declared or defined, up to which prototypes are compared with definitions.
 const MAX_PROTOTYPES: usize = 1_000;
 
-impl Scan<'_> {
+impl NativeScan<'_> {
     /// `static` and `inline` may begin functions and constants.
     pub(super) fn check_static(&mut self, index: usize, name: &str) {
         let source = &self.source;

@@ -9,7 +9,7 @@ use super::tokens::Directive;
 
 /// A condition that holds (`true`) or does not.
 type Condition = (String, bool);
-type Guard = BTreeSet<Condition>;
+type Conditions = BTreeSet<Condition>;
 
 /// Largest number of sets of conditions that are combined to see whether all branches define a name.
 const MAX_COMBINED: usize = 64;
@@ -34,21 +34,21 @@ const LASTING: &[&str] = &[
 #[derive(Default)]
 pub(super) struct Guards {
     /// Offset at which the conditions begin to hold.
-    parts: Vec<(usize, Guard)>,
+    parts: Vec<(usize, Conditions)>,
 }
 
 /// Branches of one `#if` met so far.
 struct Branches {
-    outer: Guard,
+    outer: Conditions,
     /// Conditions of earlier branches, which do not hold.
-    earlier: Guard,
+    earlier: Conditions,
 }
 
 impl Guards {
     /// Reads the directives of a text, in their order.
     pub(super) fn new(directives: &[Directive]) -> Self {
         let stable = Stable::new(directives);
-        let mut guards = Self { parts: vec![(0, Guard::new())] };
+        let mut guards = Self { parts: vec![(0, Conditions::new())] };
         let mut open: Vec<Branches> = Vec::new();
         for (number, directive) in directives.iter().enumerate() {
             let (name, rest) = directive.text.split_once(' ').unwrap_or((&directive.text, ""));
@@ -56,7 +56,7 @@ impl Guards {
             let current = guards.parts.last().map(|(_, guard)| guard.clone()).unwrap_or_default();
             let next = match name {
                 "#if" | "#ifdef" | "#ifndef" => {
-                    let mut branches = Branches { outer: current, earlier: Guard::new() };
+                    let mut branches = Branches { outer: current, earlier: Conditions::new() };
                     let guard = branches.enter(condition);
                     open.push(branches);
                     guard
@@ -77,7 +77,7 @@ impl Guards {
     }
 
     /// Returns the conditions under which the text at an offset is compiled.
-    fn at(&self, offset: usize) -> &Guard {
+    fn at(&self, offset: usize) -> &Conditions {
         let part = self.parts.partition_point(|(start, _)| *start <= offset).max(1) - 1;
         &self.parts[part].1
     }
@@ -90,7 +90,7 @@ impl Guards {
     /// Returns whether one of the definitions is compiled if the text at `used` is.
     pub(super) fn covers(&self, definitions: &[usize], used: usize) -> bool {
         let used = self.at(used);
-        let mut known: Vec<Guard> = definitions.iter().map(|offset| self.at(*offset).clone()).collect();
+        let mut known: Vec<Conditions> = definitions.iter().map(|offset| self.at(*offset).clone()).collect();
         known.dedup();
         let mut next = 0;
         while next < known.len() {
@@ -98,7 +98,8 @@ impl Guards {
                 return true;
             }
             // Two branches that differ in one condition cover what they have in common.
-            let combined: Vec<Guard> = known[..next].iter().filter_map(|other| combine(other, &known[next])).collect();
+            let combined: Vec<Conditions> =
+                known[..next].iter().filter_map(|other| combine(other, &known[next])).collect();
             for guard in combined {
                 // Combinations can double with each condition. Beyond the limit a definition counts as missing, which is safe.
                 if known.len() < MAX_COMBINED && !known.contains(&guard) {
@@ -112,7 +113,7 @@ impl Guards {
 }
 
 /// Conditions under which one of two guards holds, where they differ in the sign of a single condition.
-fn combine(a: &Guard, b: &Guard) -> Option<Guard> {
+fn combine(a: &Conditions, b: &Conditions) -> Option<Conditions> {
     let opposed: Vec<&Condition> = a.iter().filter(|(text, holds)| b.contains(&(text.clone(), !holds))).collect();
     let [(text, _)] = opposed.as_slice() else { return None };
     Some(a.union(b).filter(|(other, _)| other != text).cloned().collect())
@@ -120,8 +121,8 @@ fn combine(a: &Guard, b: &Guard) -> Option<Guard> {
 
 impl Branches {
     /// Returns the guard of the next branch. `None` is the branch of `#else`.
-    fn enter(&mut self, condition: Option<Condition>) -> Guard {
-        let mut guard: Guard = self.outer.union(&self.earlier).cloned().collect();
+    fn enter(&mut self, condition: Option<Condition>) -> Conditions {
+        let mut guard: Conditions = self.outer.union(&self.earlier).cloned().collect();
         if let Some((text, holds)) = condition {
             // `#if 1` adds no condition. `#if 0` adds one that never holds, so its text covers nothing outside of it.
             if !(text == "1" && holds || text == "0" && !holds) {

@@ -35,7 +35,7 @@ pub enum CudaError {
 
 /// Functions of the driver, resolved once.
 #[derive(Debug)]
-pub(super) struct Driver {
+pub(super) struct DriverFunctions {
     pub(super) ctx_get_device: unsafe extern "C" fn(*mut c_int) -> Status,
     pub(super) ctx_synchronize: unsafe extern "C" fn() -> Status,
     pub(super) device_get_attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> Status,
@@ -84,10 +84,10 @@ unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, CudaEr
     Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
-impl Driver {
+impl DriverFunctions {
     /// Returns the driver, opened on first use. A machine does not get one while the process runs: its absence is remembered too.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
-        static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
+        static DRIVER: OnceLock<Result<DriverFunctions, CudaError>> = OnceLock::new();
         DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)
     }
 

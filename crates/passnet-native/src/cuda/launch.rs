@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use super::driver::{CudaError, Driver, Handle};
+use super::driver::{CudaError, DriverFunctions, Handle};
 
 const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 /// Shared memory that a kernel may use without a request, in bytes.
@@ -20,7 +20,7 @@ pub type Grid = [u32; 3];
 ///
 /// No driver, or no context.
 pub fn current_device() -> Result<i32, CudaError> {
-    let driver = Driver::get()?;
+    let driver = DriverFunctions::get()?;
     let mut device = 0;
     // SAFETY: writes to a local variable.
     #[expect(unsafe_code, reason = "call of the driver")]
@@ -32,7 +32,7 @@ pub fn current_device() -> Result<i32, CudaError> {
 /// Machine code on the device.
 #[derive(Debug)]
 pub struct Module {
-    driver: &'static Driver,
+    driver: &'static DriverFunctions,
     handle: Handle,
 }
 
@@ -50,7 +50,7 @@ impl Module {
     ///
     /// If the driver refuses the code.
     pub fn load(cubin: &[u8]) -> Result<Self, CudaError> {
-        let driver = Driver::get()?;
+        let driver = DriverFunctions::get()?;
         let mut handle = ptr::null_mut();
         // SAFETY: a cubin is an ELF file, which tells its own length; the driver copies it.
         #[expect(unsafe_code, reason = "call of the driver")]
@@ -98,7 +98,7 @@ impl Drop for Module {
 /// A function on the device with the shape of its blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    driver: &'static Driver,
+    driver: &'static DriverFunctions,
     function: Handle,
     block: [u32; 3],
     shared_bytes: u32,
@@ -123,7 +123,7 @@ impl Kernel {
     /// `function` is a `CUfunction` and stays loaded as long as the kernel is launched.
     #[expect(unsafe_code, reason = "a handle is trusted")]
     pub unsafe fn from_handle(function: usize, block: [u32; 3], shared_bytes: u32) -> Result<Self, CudaError> {
-        Ok(Self { driver: Driver::get()?, function: function as Handle, block, shared_bytes })
+        Ok(Self { driver: DriverFunctions::get()?, function: function as Handle, block, shared_bytes })
     }
 
     /// Puts a launch on `stream`. An empty grid launches nothing.
@@ -137,7 +137,7 @@ impl Kernel {
     /// The arguments are what the kernel's parameters ask for, at least as many as it has, and the memory that it will
     /// touch through them stays allocated until it has run.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
-    pub unsafe fn launch(&self, grid: Grid, stream: usize, mut arguments: Arguments) -> Result<(), CudaError> {
+    pub unsafe fn launch(&self, grid: Grid, stream: usize, mut arguments: ParameterWords) -> Result<(), CudaError> {
         if grid.contains(&0) || !crate::census::launch() {
             return Ok(());
         }
@@ -177,9 +177,9 @@ const FEW: usize = 64 + SPARE;
 /// There is no limit but the device's, which the compiler of the kernel checks: 4 KB of parameters, and 32 KB from compute capability 7.0
 /// with CUDA 12.1 (CUDA C++ programming guide, "`__global__` function parameters").
 #[derive(Debug)]
-pub struct Arguments(Vec<u64>);
+pub struct ParameterWords(Vec<u64>);
 
-impl Arguments {
+impl ParameterWords {
     /// The place of each word, in one of the two buffers.
     fn places<'buffer>(
         &mut self,
@@ -200,7 +200,7 @@ impl Arguments {
     }
 }
 
-impl FromIterator<u64> for Arguments {
+impl FromIterator<u64> for ParameterWords {
     fn from_iter<I: IntoIterator<Item = u64>>(words: I) -> Self {
         let words = words.into_iter();
         let mut all = Vec::with_capacity(words.size_hint().0 + SPARE);
@@ -216,7 +216,7 @@ mod tests {
 
     /// Words that a driver reads when it is given the places of `count` arguments.
     fn read_by_driver(count: u64) -> Vec<u64> {
-        let mut arguments: Arguments = (1..=count).collect();
+        let mut arguments: ParameterWords = (1..=count).collect();
         let (mut few, mut many) = ([ptr::null_mut(); FEW], Vec::new());
         let places = arguments.places(&mut few, &mut many);
         // SAFETY: each place is that of a word of `arguments`, which is alive.

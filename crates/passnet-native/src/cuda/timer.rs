@@ -2,14 +2,14 @@
 
 use std::{ffi::c_int, ptr};
 
-use super::driver::{CudaError, DevicePtr, Driver, Handle, LEGACY_STREAM};
+use super::driver::{CudaError, DevicePtr, DriverFunctions, Handle, LEGACY_STREAM};
 
 const L2_CACHE_SIZE: c_int = 38;
 
 /// Synchronisation, events and a flush buffer in the current context.
 #[derive(Debug)]
 pub struct Timer {
-    driver: &'static Driver,
+    driver: &'static DriverFunctions,
     start: Handle,
     stop: Handle,
     flush: Option<(DevicePtr, usize)>,
@@ -27,7 +27,7 @@ impl Timer {
     ///
     /// No driver, no current context, or no memory for the buffer.
     pub fn new(flush: bool) -> Result<Self, CudaError> {
-        let driver = Driver::get()?;
+        let driver = DriverFunctions::get()?;
         let mut timer = Self { driver, start: ptr::null_mut(), stop: ptr::null_mut(), flush: None };
         // SAFETY: writes two event handles into fields of `timer`.
         unsafe {
@@ -135,7 +135,7 @@ impl Timer {
 /// The address is device memory of the current context, of `nbytes` bytes, that nothing else needs any more.
 #[expect(unsafe_code, reason = "calls of the driver with an address")]
 pub unsafe fn overwrite(address: usize, byte: u8, nbytes: usize) -> Result<(), CudaError> {
-    let driver = Driver::get()?;
+    let driver = DriverFunctions::get()?;
     // SAFETY: the caller vouches for the memory.
     let status = unsafe { (driver.memset_async)(address as DevicePtr, byte, nbytes, LEGACY_STREAM) };
     driver.check("cuMemsetD8Async", status)

@@ -20,13 +20,13 @@ use std::{
     },
 };
 
-pub use memory::{ALIGNMENT, Side, StrayAccess, TensorMemory};
-use region::{GUARD, Region};
+pub use memory::{ALIGNMENT, GuardPlace, StrayAccess, TensorMemory};
+use region::{GUARD, OverlapCopy};
 
 use super::{
     entry::Entry,
     keep::{Access, Reach},
-    place::Loaded,
+    place::PlacedImage,
     split::{self, Range},
 };
 use crate::random::random_word;
@@ -43,34 +43,34 @@ static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 static CALL: Mutex<()> = Mutex::new(());
 
 /// Sets where tensors of the calls from now on lie; `None` for unguarded calls.
-pub fn set_side(side: Option<Side>) {
+pub fn set_side(side: Option<GuardPlace>) {
     LAUNCHES.store(0, Ordering::Relaxed);
     let code = match side {
         None => 0,
-        Some(Side::Start) => 1,
-        Some(Side::End) => 2,
-        Some(Side::Home) => 3,
-        Some(Side::Hidden) => 4,
+        Some(GuardPlace::Start) => 1,
+        Some(GuardPlace::End) => 2,
+        Some(GuardPlace::Home) => 3,
+        Some(GuardPlace::Hidden) => 4,
     };
     SIDE.store(code, Ordering::Relaxed);
 }
 
 /// Returns where tensors lie in guarded calls; `None` if calls are not guarded.
-pub fn side() -> Option<Side> {
+pub fn side() -> Option<GuardPlace> {
     match SIDE.load(Ordering::Relaxed) {
-        1 => Some(Side::Start),
-        2 => Some(Side::End),
-        3 => Some(Side::Home),
-        4 => Some(Side::Hidden),
+        1 => Some(GuardPlace::Start),
+        2 => Some(GuardPlace::End),
+        3 => Some(GuardPlace::Home),
+        4 => Some(GuardPlace::Hidden),
         _ => None,
     }
 }
 
 /// A kernel that can be called in a forked process.
 #[derive(Clone, Copy, Debug)]
-pub struct Callee<'c> {
+pub struct GuardedKernel<'c> {
     /// Image of the kernel.
-    pub loaded: &'c Loaded,
+    pub loaded: &'c PlacedImage,
     /// The function through which it is called.
     pub entry: Entry,
     /// The parameters that are a range.
@@ -91,8 +91,8 @@ pub struct Callee<'c> {
 pub unsafe fn call_guarded(
     words: &[u64],
     tensors: &[TensorMemory],
-    side: Side,
-    callee: Option<Callee<'_>>,
+    side: GuardPlace,
+    callee: Option<GuardedKernel<'_>>,
     work: impl FnOnce(&[u64]),
 ) -> io::Result<Option<StrayAccess>> {
     let _one = CALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,32 +101,32 @@ pub unsafe fn call_guarded(
         return Ok(None);
     }
     let callee = callee.filter(|_| is_forked());
-    if let (Side::Home | Side::Hidden, Some(callee)) = (side, callee) {
-        let reach = Reach { is_filled: side == Side::Home, ..Reach::of_tensors(tensors) };
+    if let (GuardPlace::Home | GuardPlace::Hidden, Some(callee)) = (side, callee) {
+        let reach = Reach { is_filled: side == GuardPlace::Home, ..Reach::of_tensors(tensors) };
         if let Some(stray) = in_fork(callee, words, &[], reach, tensors) {
             return Ok(stray);
         }
     }
-    if side == Side::Hidden {
+    if side == GuardPlace::Hidden {
         work(words);
         return Ok(None);
     }
     // SAFETY: the caller's word.
-    let regions = unsafe { Region::all(tensors, side)? };
+    let regions = unsafe { OverlapCopy::all(tensors, side)? };
     let mut moved = words.to_vec();
     for region in &regions {
         for tensor in &region.tensors {
             moved[tensor.parameter] = region.address_of(tensor) as u64;
         }
     }
-    let forked = callee.filter(|_| side != Side::Home);
+    let forked = callee.filter(|_| side != GuardPlace::Home);
     let forked = forked.and_then(|callee| in_fork(callee, &moved, &regions, Reach::of_regions(&regions), tensors));
     let stray = match forked {
         Some(stray) => stray,
         None => fault::watch(&regions, || work(&moved))?
             .and_then(|fault| regions.get(fault.region).map(|region| region.stray(fault.address, fault.is_write))),
     };
-    let stray = stray.or_else(|| regions.iter().find_map(Region::write_to_gap));
+    let stray = stray.or_else(|| regions.iter().find_map(OverlapCopy::write_to_gap));
     for region in &regions {
         // SAFETY: the caller's word.
         unsafe { region.copy_back() };
@@ -144,9 +144,9 @@ fn is_forked() -> bool {
 /// in this process.
 #[cfg(target_arch = "x86_64")]
 fn in_fork(
-    callee: Callee<'_>,
+    callee: GuardedKernel<'_>,
     words: &[u64],
-    regions: &[Region],
+    regions: &[OverlapCopy],
     reach: Reach,
     tensors: &[TensorMemory],
 ) -> Option<Option<StrayAccess>> {
@@ -175,7 +175,13 @@ fn in_fork(
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn in_fork(_: Callee<'_>, _: &[u64], _: &[Region], _: Reach, _: &[TensorMemory]) -> Option<Option<StrayAccess>> {
+fn in_fork(
+    _: GuardedKernel<'_>,
+    _: &[u64],
+    _: &[OverlapCopy],
+    _: Reach,
+    _: &[TensorMemory],
+) -> Option<Option<StrayAccess>> {
     None
 }
 
@@ -197,7 +203,7 @@ mod tests {
     use super::*;
 
     /// Returns what a guarded call of `work` on a tensor of `count` floats sees; `work` gets the address of the copy.
-    fn seen(count: usize, is_written: bool, side: Side, work: impl FnOnce(*mut f32)) -> Option<StrayAccess> {
+    fn seen(count: usize, is_written: bool, side: GuardPlace, work: impl FnOnce(*mut f32)) -> Option<StrayAccess> {
         let mut values: Vec<f32> = (0..count).map(|i| i as f32).collect();
         let tensor = TensorMemory {
             parameter: 1,
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn accesses_within_a_tensor_are_not_stray() {
-        for side in [Side::Start, Side::End] {
+        for side in [GuardPlace::Start, GuardPlace::End] {
             for count in [1, 5, 16, 1024, 5000] {
                 let all = |at| (0..count as isize).for_each(|place| read(at, place));
                 assert_eq!(seen(count, false, side, all), None);
@@ -245,9 +251,12 @@ mod tests {
         let mut aligned = vec![0_u8; 8192 + ALIGNMENT];
         let address = (aligned.as_mut_ptr() as usize).next_multiple_of(ALIGNMENT);
         let tensor = TensorMemory { parameter: 0, address, nbytes: 4096, is_written: true };
-        for (side, place, is_write) in
-            [(Side::Start, -1, false), (Side::Start, -1, true), (Side::End, 1024, false), (Side::End, 1024, true)]
-        {
+        for (side, place, is_write) in [
+            (GuardPlace::Start, -1, false),
+            (GuardPlace::Start, -1, true),
+            (GuardPlace::End, 1024, false),
+            (GuardPlace::End, 1024, true),
+        ] {
             // SAFETY: the memory is that of `aligned`.
             #[expect(unsafe_code, reason = "guards memory by address")]
             let stray = unsafe {
@@ -264,7 +273,7 @@ mod tests {
 
     #[test]
     fn writes_to_inputs_and_to_gaps_are_stray() {
-        for side in [Side::Start, Side::End] {
+        for side in [GuardPlace::Start, GuardPlace::End] {
             let near = |offset, nbytes| Some(StrayAccess::Near { parameter: 1, offset, nbytes, is_write: true });
             assert_eq!(seen(16, false, side, |at| write(at, 3)), near(12, 64));
             // Within the alignment there may be no closed page at this end.
@@ -283,7 +292,7 @@ mod tests {
         // SAFETY: the memory is that of `values`.
         #[expect(unsafe_code, reason = "guards memory by address")]
         let stray = unsafe {
-            call_guarded(&[address as u64, address as u64 + 64], &[input, output], Side::End, None, |words| {
+            call_guarded(&[address as u64, address as u64 + 64], &[input, output], GuardPlace::End, None, |words| {
                 assert_eq!(words[1] - words[0], 64);
                 (words[1] as *mut f32).write(5.0);
                 assert_eq!((words[0] as *const f32).add(16).read(), 5.0);

@@ -13,7 +13,7 @@ pub(super) const FILLER: u8 = 0xFF;
 
 /// Bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct ByteRange {
     pub(super) start: usize,
     pub(super) bytes: usize,
 }
@@ -24,11 +24,11 @@ pub(super) struct Reach {
     /// Pages.
     pub(super) memory: Vec<Keep>,
     /// Bytes on them that belong to no tensor.
-    pub(super) fills: Vec<Span>,
+    pub(super) fills: Vec<ByteRange>,
     /// These bytes get other content, so that reads of them show in results.
     pub(super) is_filled: bool,
     /// Tensors whose content has to come back.
-    pub(super) results: Vec<Span>,
+    pub(super) results: Vec<ByteRange>,
 }
 
 /// Kind of an access.

@@ -35,7 +35,7 @@ pub enum LoadError {
 
 /// A placed image. Its memory is released when it is dropped.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct PlacedImage {
     base: *mut u8,
     bytes: usize,
     constants: usize,
@@ -54,12 +54,12 @@ pub(super) struct ImageMapping {
 
 // SAFETY: the mapping is written before it is handed out, and only read and executed afterwards.
 #[expect(unsafe_code, reason = "a mapping is known by its address")]
-unsafe impl Send for Loaded {}
+unsafe impl Send for PlacedImage {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "a mapping is known by its address")]
-unsafe impl Sync for Loaded {}
+unsafe impl Sync for PlacedImage {}
 
-impl Loaded {
+impl PlacedImage {
     /// Places an image: resolves the functions that it calls, fills in addresses, and makes the memory executable.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Loaded {
     }
 }
 
-impl Drop for Loaded {
+impl Drop for PlacedImage {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own; who calls an entry keeps the value.
         #[expect(unsafe_code, reason = "a mapping is known by its address")]
@@ -206,7 +206,7 @@ mod tests {
     "#;
 
     /// Returns a loaded object, where there is a compiler for x86-64.
-    fn loaded() -> Option<Loaded> {
+    fn loaded() -> Option<PlacedImage> {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("k.cpp"), SOURCE).unwrap();
         let run = Command::new("g++")
@@ -220,7 +220,7 @@ mod tests {
         }
         let object = std::fs::read(directory.path().join("k.o")).unwrap();
         let image = passnet_objects::judge(&object).unwrap_or_else(|findings| panic!("{findings:?}"));
-        Some(Loaded::new(image).unwrap())
+        Some(PlacedImage::new(image).unwrap())
     }
 
     #[test]

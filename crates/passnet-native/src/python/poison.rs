@@ -23,7 +23,7 @@ pub(super) fn values<'py>(result: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> 
 }
 
 /// Memory of one tensor of a result.
-struct Memory {
+struct ResultMemory {
     address: usize,
     nbytes: usize,
     element: usize,
@@ -32,7 +32,7 @@ struct Memory {
     is_on_cuda: bool,
 }
 
-impl Memory {
+impl ResultMemory {
     /// Returns the memory of a plain tensor on the CPU or on a CUDA device that nothing but its result refers to.
     fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
         let py = value.py();
@@ -77,7 +77,7 @@ impl Memory {
 /// Overwrites the memory of each tensor of a result without other references.
 pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) {
     let values = values(result);
-    let memories: Vec<Memory> = values.iter().filter_map(Memory::of).collect();
+    let memories: Vec<ResultMemory> = values.iter().filter_map(ResultMemory::of).collect();
     for memory in &memories {
         let sharing = memories.iter().filter(|other| other.address == memory.address).count();
         // An input, or a constant of the graph, has more references than those of the result.

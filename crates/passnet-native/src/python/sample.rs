@@ -13,7 +13,7 @@ const MOST_OUTPUTS: usize = 64;
 /// [`SampleRule`] as a request has it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(super) struct Rule {
+pub(super) struct RequestedRule {
     seed: u64,
     every: u32,
     elements: u32,
@@ -22,10 +22,10 @@ pub(super) struct Rule {
 /// Elements that were noted so far in a block.
 pub(super) struct Samples {
     rule: SampleRule,
-    outputs: Vec<Output>,
+    outputs: Vec<SampledElements>,
 }
 
-struct Output {
+struct SampledElements {
     index: usize,
     dtype: String,
     count: u64,
@@ -33,7 +33,7 @@ struct Output {
 }
 
 impl Samples {
-    pub(super) fn new(Rule { seed, every, elements }: Rule) -> Self {
+    pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule) -> Self {
         Self { rule: SampleRule { seed, every, elements }, outputs: Vec::new() }
     }
 
@@ -55,7 +55,7 @@ impl Samples {
         let known = self.outputs.iter().position(|output| output.index == index);
         let place = known.unwrap_or_else(|| {
             let dtype = elements.dtype.to_string();
-            self.outputs.push(Output { index, dtype, count, bytes: Vec::new() });
+            self.outputs.push(SampledElements { index, dtype, count, bytes: Vec::new() });
             self.outputs.len() - 1
         });
         let output = &mut self.outputs[place];
@@ -67,7 +67,7 @@ impl Samples {
 
     /// Returns the samples as the reply has them.
     pub(super) fn reply(&self, py: Python<'_>) -> PyResult<Vec<Py<PyDict>>> {
-        let described = |output: &Output| {
+        let described = |output: &SampledElements| {
             let mut text = String::with_capacity(2 * output.bytes.len());
             for byte in &output.bytes {
                 write!(text, "{byte:02x}").map_err(|error| PyValueError::new_err(error.to_string()))?;

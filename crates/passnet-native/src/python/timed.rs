@@ -11,10 +11,10 @@ use pyo3::{
 use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
-    kernel_code::{Side, kernels_allocate, set_side},
+    kernel_code::{GuardPlace, kernels_allocate, set_side},
     python::{
         poison::{overwrite_all, values},
-        sample::{Rule, Samples},
+        sample::{RequestedRule, Samples},
         temporaries::Temporaries,
     },
     random::random_word,
@@ -25,7 +25,7 @@ use crate::{
 /// the addend from number `(addend_start + i * addend_step) % addends` on are added.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(super) struct Source {
+pub(super) struct ContentSource {
     /// Address of the first window.
     address: usize,
     /// Address of the tensor in each set of inputs.
@@ -54,11 +54,11 @@ pub(super) struct Source {
 
 /// Writes the content of a call to `address`, for a source in the memory of the host.
 #[pyfunction]
-pub(super) fn write_content(py: Python<'_>, source: Source, call: usize, address: usize) -> PyResult<()> {
-    Source { places: vec![address], ..source }.fill(py, call, 0, None)
+pub(super) fn write_content(py: Python<'_>, source: ContentSource, call: usize, address: usize) -> PyResult<()> {
+    ContentSource { places: vec![address], ..source }.fill(py, call, 0, None)
 }
 
-impl Source {
+impl ContentSource {
     /// Copies the window of a call to the tensor of a set, on the device whose timer it is or on the CPU.
     fn fill(&self, py: Python<'_>, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
         let nth = |start: u64, step: u64, all: u64| {
@@ -103,7 +103,7 @@ struct PyCalls<'py> {
     sets: Vec<Bound<'py, PyTuple>>,
     set: usize,
     kept_set: usize,
-    sources: Vec<Source>,
+    sources: Vec<ContentSource>,
     /// Untimed calls at the beginning.
     warmup: usize,
     /// Called before each call, after the copies: the state of the module and of generators is set again.
@@ -165,7 +165,7 @@ impl TimedCall for PyCalls<'_> {
     fn guard(&mut self, call: usize) -> PyResult<()> {
         let (begin, before) = (monotonic_ns(), self.temporaries.ns());
         self.prepare(call)?;
-        set_side(Some(Side::Hidden));
+        set_side(Some(GuardPlace::Hidden));
         let result = self.callable.call1(&self.sets[self.set]);
         set_side(None);
         self.last = Some(result?);
@@ -236,14 +236,14 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// CLOCK_MONOTONIC. The result of one timed call is kept, with the set that it saw; the draw of that call is
 /// [`time_block`]'s.
 ///
-/// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`Source`]). `restore`:
+/// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`ContentSource`]). `restore`:
 /// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is
 /// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
 /// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
 /// the memory of results that are not kept, and that a call has released. `allocations`: a function that returns a list of tensors of
 /// the sizes that a call allocates; none if a call returns all that it allocates. `sample`: elements of outputs to note,
 /// in the memory of the host only. `guards`: in about every other block, before a timed call that is drawn from the operating
-/// system, there is one more call, whose C++ kernels are guarded ([`Side::Hidden`]).
+/// system, there is one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]).
 ///
 /// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `overwriting_ns` (the part of it that
 /// released memory and guarded calls took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
@@ -254,7 +254,7 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
     arguments: Vec<Bound<'py, PyTuple>>,
-    sources: Vec<Source>,
+    sources: Vec<ContentSource>,
     warmup: u32,
     trials: u32,
     calls: u32,
@@ -263,7 +263,7 @@ pub(super) fn time_calls<'py>(
     restore: Option<Bound<'py, PyAny>>,
     overwrites: bool,
     allocations: Option<Bound<'py, PyAny>>,
-    sample: Option<Rule>,
+    sample: Option<RequestedRule>,
     guards: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (py, allocations) = (callable.py(), allocations.filter(|_| overwrites));

@@ -9,7 +9,7 @@ use super::{
     instructions::{base, callee, operation},
     module::{PtxFunction, PtxModule},
 };
-use crate::finding::{Finding, ObjectRule, readable};
+use crate::finding::{ObjectFinding, ObjectRule, readable};
 
 /// Origin of a value.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Sources {
 const WRITES: &[&str] = &["st", "atom", "red", "mbarrier", "stmatrix", "discard"];
 
 /// Finds writes to constants, addresses of constants that leave the function, and global addresses that are made of numbers.
-pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<ObjectFinding>) {
     let known = sources(module, function);
     let of = |tokens: &[&str]| combined(module, &known, tokens);
     let calls_others = function
@@ -38,7 +38,7 @@ pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings
         .iter()
         .filter_map(|statement| operation(statement))
         .any(|(name, operands)| base(name) == "call" && !callee(operands).is_some_and(PtxModule::is_assertion));
-    let mut report = |message: String| findings.push(Finding::new(ObjectRule::Data, message));
+    let mut report = |message: String| findings.push(ObjectFinding::new(ObjectRule::Data, message));
     let name = readable(function.name);
     for statement in &function.statements {
         let Some((operation, operands)) = operation(statement) else { continue };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::module::{PtxFunction, PtxModule, writable_memory};
-use crate::finding::{Finding, ObjectRule, readable};
+use crate::finding::{ObjectFinding, ObjectRule, readable};
 
 /// Special registers that say which thread this is and how the launch was made. All others are clocks, counters, or tell one
 /// launch from the next.
@@ -70,7 +70,7 @@ pub(super) fn base(operation: &str) -> &str {
 }
 
 /// Finds instructions and special registers outside the lists, and calls of what the module does not define.
-pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<ObjectFinding>) {
     let declared = Declared::of(function);
     for statement in &function.statements {
         let Some((operation, operands)) = operation(statement) else { continue };
@@ -81,7 +81,7 @@ pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings
         if !KNOWN.contains(&base(operation)) {
             let message =
                 format!("`{operation}` in `{}` is not an instruction that kernels need", readable(function.name));
-            findings.push(Finding::new(ObjectRule::Instructions, message));
+            findings.push(ObjectFinding::new(ObjectRule::Instructions, message));
         }
         let special = statement.iter().filter(|token| token.starts_with('%') && !declared.has(token));
         for token in special.filter(|token| !is_special(token)) {
@@ -89,7 +89,7 @@ pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings
                 "`{token}` in `{}`: a kernel may read which thread it is (`%tid`, `%ctaid` ...), no clock, counter or number of the launch",
                 readable(function.name)
             );
-            findings.push(Finding::new(ObjectRule::Instructions, message));
+            findings.push(ObjectFinding::new(ObjectRule::Instructions, message));
         }
         if base(operation) == "call" {
             call(module, function, operands, findings);
@@ -111,7 +111,7 @@ fn is_target_list(operands: &[&str]) -> bool {
 }
 
 /// Declarations of registers, of memory that lives as long as the thread or the block, and remarks for the compiler.
-fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<Finding>) {
+fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<ObjectFinding>) {
     let is_known = match statement {
         [".reg" | ".local" | ".shared" | ".param" | ".pragma", ..] => !statement.contains(&"="),
         // What is called through a list or a prototype is looked at where it is called.
@@ -123,12 +123,12 @@ fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<
         findings.push(writable_memory(name));
     } else if !is_known {
         let message = format!("`{}` in `{}`", statement.join(" "), readable(function.name));
-        findings.push(Finding::new(ObjectRule::Symbols, message));
+        findings.push(ObjectFinding::new(ObjectRule::Symbols, message));
     }
 }
 
 /// `call (returned), name, (arguments)`: the name is that of a function with a body.
-fn call(module: &PtxModule<'_>, function: &PtxFunction<'_>, operands: &[&str], findings: &mut Vec<Finding>) {
+fn call(module: &PtxModule<'_>, function: &PtxFunction<'_>, operands: &[&str], findings: &mut Vec<ObjectFinding>) {
     let callee = callee(operands);
     if callee.is_some_and(|name| module.may_call(name)) {
         return;
@@ -138,7 +138,7 @@ fn call(module: &PtxModule<'_>, function: &PtxFunction<'_>, operands: &[&str], f
         "`{}` calls `{name}`, which the source does not define: a kernel neither prints nor allocates, nor calls through pointers",
         readable(function.name)
     );
-    findings.push(Finding::new(ObjectRule::Symbols, message));
+    findings.push(ObjectFinding::new(ObjectRule::Symbols, message));
 }
 
 /// Returns the function that a call names.

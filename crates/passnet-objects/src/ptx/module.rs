@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::format_error;
-use crate::finding::{Finding, ObjectRule, readable};
+use crate::finding::{ObjectFinding, ObjectRule, readable};
 
 /// The only function of the device's runtime that a kernel may call: it ends the launch.
 const ASSERTION: &str = "__assertfail";
@@ -41,7 +41,7 @@ impl PtxModule<'_> {
 }
 
 /// Reads the declarations and functions of a module.
-pub(super) fn parse<'a>(tokens: &[&'a str]) -> Result<PtxModule<'a>, Finding> {
+pub(super) fn parse<'a>(tokens: &[&'a str]) -> Result<PtxModule<'a>, ObjectFinding> {
     let mut module = PtxModule::default();
     let mut at = 0;
     while at < tokens.len() {
@@ -67,7 +67,7 @@ pub(super) fn parse<'a>(tokens: &[&'a str]) -> Result<PtxModule<'a>, Finding> {
 }
 
 /// Skips a section of debugging information.
-fn section(tokens: &[&str], at: usize) -> Result<usize, Finding> {
+fn section(tokens: &[&str], at: usize) -> Result<usize, ObjectFinding> {
     let is_debugging = tokens.get(at + 1).is_some_and(|name| name.starts_with(".debug_"));
     let end = tokens[at..].iter().position(|token| *token == "}");
     match end {
@@ -76,7 +76,7 @@ fn section(tokens: &[&str], at: usize) -> Result<usize, Finding> {
     }
 }
 
-fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<PtxFunction<'a>, Finding> {
+fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<PtxFunction<'a>, ObjectFinding> {
     let kind = head.iter().position(|token| matches!(*token, ".entry" | ".func"));
     let kind = kind.ok_or_else(|| format_error(&head.join(" ")))?;
     // A function has the variable that it returns in parentheses in front of its name.
@@ -92,7 +92,7 @@ fn function<'a>(head: &[&'a str], statements: Vec<Vec<&'a str>>) -> Result<PtxFu
 
 /// Returns the statements up to the brace that closes a function, and the place after it. Braces of blocks are dropped;
 /// those of vectors stand inside a statement and stay.
-fn body<'a>(tokens: &[&'a str], begin: usize) -> Result<(Vec<Vec<&'a str>>, usize), Finding> {
+fn body<'a>(tokens: &[&'a str], begin: usize) -> Result<(Vec<Vec<&'a str>>, usize), ObjectFinding> {
     let (mut statements, mut statement, mut depth, mut vector) = (Vec::new(), Vec::new(), 1, 0);
     for (at, &token) in tokens.iter().enumerate().skip(begin) {
         match token {
@@ -112,7 +112,7 @@ fn body<'a>(tokens: &[&'a str], begin: usize) -> Result<(Vec<Vec<&'a str>>, usiz
             }
         }
     }
-    Err(Finding::new(ObjectRule::Format, "the PTX ends inside a function"))
+    Err(ObjectFinding::new(ObjectRule::Format, "the PTX ends inside a function"))
 }
 
 fn is_list(directive: &str) -> bool {
@@ -138,7 +138,7 @@ fn is_identifier(token: &str) -> bool {
 }
 
 /// Finds variables that outlive a launch, and declarations that a kernel has no use for.
-pub(super) fn check(module: &PtxModule<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(module: &PtxModule<'_>, findings: &mut Vec<ObjectFinding>) {
     for head in &module.others {
         let name = head.iter().rev().find(|token| is_identifier(token)).copied().unwrap_or_default();
         if head.contains(&".func") {
@@ -149,17 +149,17 @@ pub(super) fn check(module: &PtxModule<'_>, findings: &mut Vec<Finding>) {
             findings.push(writable_memory(name));
         } else {
             let message = format!("`{}`: a kernel declares functions, shared memory and constants", head.join(" "));
-            findings.push(Finding::new(ObjectRule::Sections, message));
+            findings.push(ObjectFinding::new(ObjectRule::Sections, message));
         }
     }
 }
 
 /// Returns the finding about a variable of the device's memory.
-pub(super) fn writable_memory(name: &str) -> Finding {
+pub(super) fn writable_memory(name: &str) -> ObjectFinding {
     let message = format!(
         "`{}` is memory of the device that can be written and outlives the launch; keep values in registers, in `__shared__` memory, \
          or in a tensor that the replacement makes",
         readable(name)
     );
-    Finding::new(ObjectRule::Sections, message)
+    ObjectFinding::new(ObjectRule::Sections, message)
 }

@@ -1,12 +1,12 @@
 //! Tokens of PTX.
 
-use crate::finding::{Finding, ObjectRule};
+use crate::finding::{ObjectFinding, ObjectRule};
 
 /// Directives that end with their line, and say nothing about what is computed.
 const LINES: &[&str] = &[".version", ".target", ".address_size", ".file", ".loc"];
 
 /// Splits text into words and single characters of punctuation, without comments and the directives that take a line.
-pub(super) fn tokens(text: &str) -> Result<Vec<&str>, Finding> {
+pub(super) fn tokens(text: &str) -> Result<Vec<&str>, ObjectFinding> {
     let mut tokens = Vec::new();
     let mut in_comment = false;
     for line in text.lines() {
@@ -83,9 +83,9 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-pub(super) fn format_error(what: &str) -> Finding {
+pub(super) fn format_error(what: &str) -> ObjectFinding {
     let what: String = what.trim().chars().take(80).collect();
-    Finding::new(ObjectRule::Format, format!("`{what}` is not PTX as compilers write it"))
+    ObjectFinding::new(ObjectRule::Format, format!("`{what}` is not PTX as compilers write it"))
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 use crate::{
     code::{Code, Operation, Referent, referent, shown},
     elf::{Object, SectionRole, SymbolLocation},
-    finding::{Finding, ObjectRule, readable},
+    finding::{ObjectFinding, ObjectRule, readable},
     rules::escape::is_only_argument,
 };
 
 /// An index without a base may stand with a displacement of an array's size.
 const MAX_DISPLACEMENT: u64 = 1 << 20;
 
-pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
+pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<ObjectFinding> {
     let mut factory = InstructionInfoFactory::new();
     let mut findings = Vec::new();
     for (section, operations) in &code.sections {
@@ -23,7 +23,7 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
                 memory(object, *section, (operations, place), &mut factory)
             };
             let message = message.map(|message| format!("{}: {message}", shown(object, *section, operation)));
-            findings.extend(message.map(|message| Finding::new(ObjectRule::Data, message)));
+            findings.extend(message.map(|message| ObjectFinding::new(ObjectRule::Data, message)));
         }
     }
     findings

@@ -5,16 +5,16 @@ use iced_x86::{CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, M
 use crate::{
     code::{Code, Operation, shown},
     elf::{Object, SectionRole, SymbolLocation},
-    finding::{Finding, ObjectRule, readable},
+    finding::{ObjectFinding, ObjectRule, readable},
 };
 
-pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
+pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<ObjectFinding> {
     let mut factory = InstructionInfoFactory::new();
     let mut findings = Vec::new();
     for (section, operation) in code.operations() {
         if let Some(message) = message(operation, &mut factory) {
             let message = format!("{}: {message}", shown(object, section, operation));
-            findings.push(Finding::new(ObjectRule::Instructions, message));
+            findings.push(ObjectFinding::new(ObjectRule::Instructions, message));
         }
     }
     for symbol in object.symbols.iter().filter(|symbol| symbol.is_function()) {
@@ -22,7 +22,7 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
         let is_code = object.sections.get(section).is_some_and(|section| section.role == SectionRole::Code);
         if is_code && !code.is_start(section, symbol.value) {
             let message = format!("`{}` begins inside of an instruction", readable(symbol.name));
-            findings.push(Finding::new(ObjectRule::Instructions, message));
+            findings.push(ObjectFinding::new(ObjectRule::Instructions, message));
         }
     }
     findings

@@ -5,10 +5,10 @@ use object::elf;
 use crate::{
     code::Code,
     elf::{Object, Relocation, SectionRole},
-    finding::{Finding, ObjectRule, readable},
+    finding::{ObjectFinding, ObjectRule, readable},
 };
 
-pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
+pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<ObjectFinding> {
     let mut findings = Vec::new();
     for (index, section) in object.sections.iter().enumerate() {
         let placed = code.placed.get(&index).map_or(&[][..], Vec::as_slice);
@@ -23,7 +23,7 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<Finding> {
                     subject(object, relocation)
                 )),
             };
-            findings.extend(message.map(|message| Finding::new(ObjectRule::Relocations, message)));
+            findings.extend(message.map(|message| ObjectFinding::new(ObjectRule::Relocations, message)));
         }
     }
     findings

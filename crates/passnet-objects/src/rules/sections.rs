@@ -3,19 +3,19 @@
 use object::elf;
 
 use crate::{
-    elf::{Object, Section, SectionRole, SymbolLocation},
-    finding::{Finding, ObjectRule, readable},
+    elf::{ElfSection, Object, SectionRole, SymbolLocation},
+    finding::{ObjectFinding, ObjectRule, readable},
 };
 
 /// Names of variables that a message lists.
 const SHOWN: usize = 4;
 
-pub(crate) fn check(object: &Object<'_>) -> Vec<Finding> {
+pub(crate) fn check(object: &Object<'_>) -> Vec<ObjectFinding> {
     let others = object.with_role(SectionRole::Other);
-    others.map(|(index, section)| Finding::new(ObjectRule::Sections, message(object, index, section))).collect()
+    others.map(|(index, section)| ObjectFinding::new(ObjectRule::Sections, message(object, index, section))).collect()
 }
 
-fn message(object: &Object<'_>, index: usize, section: &Section<'_>) -> String {
+fn message(object: &Object<'_>, index: usize, section: &ElfSection<'_>) -> String {
     let name = section.name;
     let within = object
         .symbols

@@ -7,7 +7,7 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 use crate::{
     code::{Code, Operation, Referent, referent, shown},
     elf::{Object, SymbolLocation},
-    finding::{Finding, ObjectRule, readable},
+    finding::{ObjectFinding, ObjectRule, readable},
     image::StackUse,
 };
 
@@ -33,7 +33,7 @@ struct StackFrame {
 }
 
 /// Refuses strange stack pointers and large frames; says how much stack the kernels of an object use.
-pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> StackUse {
+pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<ObjectFinding>) -> StackUse {
     let mut frames = frames(object, code, findings);
     for ((section, address), frame) in &mut frames {
         // Only such functions need a copy of the old stack pointer, and only a copy may be restored.
@@ -47,13 +47,13 @@ pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding
                  replacement function allocates",
                 frame.bytes
             );
-            findings.push(Finding::new(ObjectRule::Stack, message));
+            findings.push(ObjectFinding::new(ObjectRule::Stack, message));
         }
     }
     depth(&frames)
 }
 
-fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<Finding>) -> BTreeMap<FunctionPlace, StackFrame> {
+fn frames(object: &Object<'_>, code: &Code, findings: &mut Vec<ObjectFinding>) -> BTreeMap<FunctionPlace, StackFrame> {
     let functions = object.symbols.iter().filter(|symbol| symbol.is_function());
     let starts: BTreeSet<FunctionPlace> = functions
         .filter_map(|symbol| match symbol.place {
@@ -163,9 +163,9 @@ fn saved(instruction: &Instruction) -> Option<Register> {
     (is_copy && instruction.op0_kind() == OpKind::Register).then(|| instruction.op0_register())
 }
 
-fn strange(place: &str) -> Finding {
+fn strange(place: &str) -> ObjectFinding {
     let message = format!("{place}: the stack pointer is set as no compiler sets it; write the kernel without `asm`");
-    Finding::new(ObjectRule::Stack, message)
+    ObjectFinding::new(ObjectRule::Stack, message)
 }
 
 fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> StackMovement {

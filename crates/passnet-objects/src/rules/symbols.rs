@@ -6,16 +6,16 @@ use object::elf;
 
 use crate::{
     elf::{Object, SectionRole, Symbol, SymbolLocation},
-    finding::{Finding, ObjectRule, readable},
+    finding::{ObjectFinding, ObjectRule, readable},
     imports::{advice, library_of},
 };
 
-pub(crate) fn check(object: &Object<'_>) -> Vec<Finding> {
+pub(crate) fn check(object: &Object<'_>) -> Vec<ObjectFinding> {
     let mut findings: Vec<_> = object
         .symbols
         .iter()
         .filter_map(|symbol| message(object, symbol))
-        .map(|message| Finding::new(ObjectRule::Symbols, message))
+        .map(|message| ObjectFinding::new(ObjectRule::Symbols, message))
         .collect();
     findings.extend(aliases(object));
     findings
@@ -54,7 +54,7 @@ fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
 }
 
 /// Functions with a second name.
-fn aliases(object: &Object<'_>) -> Vec<Finding> {
+fn aliases(object: &Object<'_>) -> Vec<ObjectFinding> {
     let mut known = BTreeMap::new();
     let mut findings = Vec::new();
     for symbol in object.symbols.iter().filter(|symbol| symbol.is_function()) {
@@ -64,7 +64,7 @@ fn aliases(object: &Object<'_>) -> Vec<Finding> {
         {
             let (first, second) = (readable(first), readable(symbol.name));
             let message = format!("`{first}` and `{second}` are one function; leave out `alias` attributes");
-            findings.push(Finding::new(ObjectRule::Symbols, message));
+            findings.push(ObjectFinding::new(ObjectRule::Symbols, message));
         }
     }
     findings

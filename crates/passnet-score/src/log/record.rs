@@ -33,7 +33,7 @@ struct At<T> {
 }
 
 /// A record whose end has not been seen.
-pub(super) struct Draft {
+pub(super) struct OpenRecord {
     line: usize,
     path: String,
     prompt: String,
@@ -50,7 +50,7 @@ pub(super) struct Draft {
     pass_manager: Option<usize>,
 }
 
-impl Draft {
+impl OpenRecord {
     pub(super) fn new(line: usize, path: &str, text: &str) -> Self {
         Self {
             line,

@@ -24,12 +24,12 @@ pub(super) enum Decision {
 }
 
 /// Rules for the requests to a server.
-pub(super) struct Guard {
+pub(super) struct RequestGuard {
     token: Option<String>,
     loopback: bool,
 }
 
-impl Guard {
+impl RequestGuard {
     /// On a loopback address no token is needed; on any other one is made up where none is given.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    fn ask(guard: &Guard, path: &str, headers: &[(&str, &str)]) -> u16 {
+    fn ask(guard: &RequestGuard, path: &str, headers: &[(&str, &str)]) -> u16 {
         let mut request = Request::builder().uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_loopback_server_answers_to_its_own_name_only() {
-        let guard = Guard::new("127.0.0.1".parse().unwrap(), None).unwrap();
+        let guard = RequestGuard::new("127.0.0.1".parse().unwrap(), None).unwrap();
         for (host, code) in
             [("localhost:8420", 200), ("127.0.0.1", 200), ("[::1]:8420", 200), ("evil.example", 403), ("", 403)]
         {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn other_addresses_need_a_token() {
-        let guard = Guard::new("0.0.0.0".parse().unwrap(), None).unwrap();
+        let guard = RequestGuard::new("0.0.0.0".parse().unwrap(), None).unwrap();
         let token = guard.token.clone().unwrap();
         assert_eq!(token.len(), 32);
         assert_eq!(ask(&guard, "/", &[("host", "box:1")]), 401);

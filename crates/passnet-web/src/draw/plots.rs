@@ -54,14 +54,14 @@ pub(crate) fn speedups(values: &[f64], label: &str) -> Markup {
 }
 
 /// One side of a measurement: its name, its class and its times in order, in nanoseconds.
-pub(crate) struct Side<'a> {
+pub(crate) struct PlotSide<'a> {
     pub(crate) name: &'a str,
     pub(crate) class: &'static str,
     pub(crate) times: Vec<f64>,
 }
 
 /// Trial times in the order in which they were taken; far outliers are at the upper edge.
-pub(crate) fn trials(sides: &[Side<'_>], label: &str) -> Markup {
+pub(crate) fn trials(sides: &[PlotSide<'_>], label: &str) -> Markup {
     const MAX_POINTS: usize = 400;
     let mut all: Vec<f64> = sides.iter().flat_map(|side| side.times.iter().copied()).collect();
     all.sort_by(f64::total_cmp);

@@ -177,9 +177,12 @@ fn trials(context: &Context<'_>, run: usize, timings: &[Timing]) -> Markup {
     }
 }
 
-fn sides(trials: &Trials) -> Vec<plots::Side<'_>> {
-    let side =
-        |name, class, times: &[u64]| plots::Side { name, class, times: times.iter().map(|&ns| ns as f64).collect() };
+fn sides(trials: &Trials) -> Vec<plots::PlotSide<'_>> {
+    let side = |name, class, times: &[u64]| plots::PlotSide {
+        name,
+        class,
+        times: times.iter().map(|&ns| ns as f64).collect(),
+    };
     let mut sides = vec![side("eager", "c7", &trials.eager)];
     if trials.control != trials.eager && !trials.control.is_empty() {
         sides.push(side("control", "c1", &trials.control));

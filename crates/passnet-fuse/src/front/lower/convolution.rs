@@ -13,7 +13,7 @@ use super::{Lowering, call::Call, dimensions, product, resample::Window};
 use crate::front::{
     expr::{Binary, ReduceOp},
     index::Index,
-    scalar::{Scalar, ScalarFn},
+    scalar::{PythonNumber, ScalarFn},
     tensor::{Def, Keeps, TensorId},
 };
 
@@ -235,7 +235,7 @@ impl<'g> Lowering<'g> {
             factors.push(if inside == shape {
                 view
             } else {
-                let def = Def::Pad { of: view, before: before.clone(), fill: Scalar::Int(0) };
+                let def = Def::Pad { of: view, before: before.clone(), fill: PythonNumber::Int(0) };
                 self.tensors.add(shape.to_vec(), wide, def)
             });
         }

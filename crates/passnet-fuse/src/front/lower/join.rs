@@ -7,7 +7,7 @@ use super::{
     call::{Call, dimension},
 };
 use crate::front::{
-    scalar::{Scalar, as_scalar},
+    scalar::{PythonNumber, as_scalar},
     tensor::{Def, TensorId},
 };
 
@@ -66,7 +66,7 @@ impl<'g> Lowering<'g> {
         }
         let fill = match call.given(3, "value") {
             Some(value) => as_scalar(value)?,
-            None => Scalar::Int(0),
+            None => PythonNumber::Int(0),
         };
         let mut before = vec![0; shape.len()];
         for (place, pair) in pads.chunks_exact(2).enumerate() {

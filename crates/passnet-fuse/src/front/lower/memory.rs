@@ -9,7 +9,7 @@ use passnet_graph::{Arg, ValueId};
 use super::{Lowered, Lowering, call::Call};
 use crate::front::{
     index::{Index, Term},
-    tensor::{Def, Keeps, Span, TensorId},
+    tensor::{Def, Keeps, OverwrittenSpan, TensorId},
 };
 
 impl<'g> Lowering<'g> {
@@ -136,16 +136,16 @@ impl<'g> Lowering<'g> {
 
 /// Returns the places of a view's elements in its tensor, dimension by dimension. `None` where two elements of the view
 /// share one.
-fn spans(index: &[Index], shape: &[i64]) -> Option<Vec<Span>> {
+fn spans(index: &[Index], shape: &[i64]) -> Option<Vec<OverwrittenSpan>> {
     let mut met = vec![false; shape.len()];
     let spans = index
         .iter()
         .map(|index| match index.terms() {
-            [] => Some(Span::At(index.constant_part())),
+            [] => Some(OverwrittenSpan::At(index.constant_part())),
             [(Term::Var(dim), step)] if *step > 0 => {
                 let dim = *dim as usize;
                 let is_second = std::mem::replace(&mut met[dim], true);
-                (!is_second).then_some(Span::Along { dim, start: index.constant_part(), step: *step })
+                (!is_second).then_some(OverwrittenSpan::Along { dim, start: index.constant_part(), step: *step })
             }
             _ => None,
         })

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::front::{
     expr::{Binary, ReduceOp, Unary},
-    scalar::{Scalar, ScalarFn, as_scalar},
+    scalar::{PythonNumber, ScalarFn, as_scalar},
     tensor::TensorId,
 };
 
@@ -33,7 +33,7 @@ impl<'g> Lowering<'g> {
                 let eps = call.float(3, "eps", 1e-12)?;
                 let reduced: Vec<bool> = (0..rank).map(|place| place == dim).collect();
                 let norm = self.euclidean(x, &reduced, true, dtype)?;
-                let least = ScalarFn::Clamp { low: Some(Scalar::Float(eps)), high: None };
+                let least = ScalarFn::Clamp { low: Some(PythonNumber::Float(eps)), high: None };
                 let divisor = self.map(least, &[norm], dtype)?;
                 self.map(ScalarFn::Binary(Binary::Div), &[x, divisor], dtype)
             }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::front::{
     expr::{Binary, ReduceOp, Unary},
-    scalar::{Scalar, ScalarFn},
+    scalar::{PythonNumber, ScalarFn},
     tensor::{Def, Keeps, TensorId},
 };
 
@@ -96,7 +96,7 @@ impl<'g> Lowering<'g> {
         };
         (self.target == Target::Cpu || extent <= LONGEST_CUMULATIVE_SUM).then_some(())?;
         // The cumulative sum of a constant needs no sum. Models compute position ids this way, from a mask of ones.
-        if let (Def::Fill(Scalar::Int(value)), DType::Int64) = (&self.tensors[x].def, dtype) {
+        if let (Def::Fill(PythonNumber::Int(value)), DType::Int64) = (&self.tensors[x].def, dtype) {
             let value = *value;
             let multiples = self.tensors.add(vec![extent], dtype, Def::Range { start: value, step: value });
             let mut along = vec![1; shape.len()];
@@ -118,7 +118,7 @@ impl<'g> Lowering<'g> {
         let positions = self.tensors.add(vec![extent], DType::Int64, Def::Range { start: 0, step: 1 });
         let ends = self.reshape(positions, &own);
         let is_met = self.map(ScalarFn::Compare(Binary::Le, DType::Int64), &[positions, ends], DType::Bool)?;
-        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
+        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(PythonNumber::Int(0)));
         let terms = self.map(ScalarFn::Where, &[is_met, terms, zero], dtype)?;
         let reduced: Vec<bool> = (0..whole.len()).map(|dim| dim == shape.len()).collect();
         let sums = self.reduce_at_once(ReduceOp::Sum, terms, &reduced, false);
@@ -303,7 +303,7 @@ impl<'g> Lowering<'g> {
                         let bias = self.tensor(bias)?;
                         self.cast(bias, wide_type)
                     }
-                    None => self.tensors.add(Vec::new(), wide_type, Def::Fill(Scalar::Int(0))),
+                    None => self.tensors.add(Vec::new(), wide_type, Def::Fill(PythonNumber::Int(0))),
                 };
                 let beta = self.map(ScalarFn::Binary(Binary::Sub), &[bias, product], wide_type)?;
                 let (alpha, beta) = (self.reshape(alpha, &channel), self.reshape(beta, &channel));

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::front::{
     expr::{Binary, Unary},
-    scalar::{Elu, Scalar, ScalarFn, as_scalar},
+    scalar::{Elu, PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, TensorId},
 };
 
@@ -101,7 +101,7 @@ impl<'g> Lowering<'g> {
     fn filled(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let value = match call.name.trim_start_matches("new_") {
             "full" | "full_like" => as_scalar(call.arg(if call.name == "new_full" { 2 } else { 1 }, "fill_value")?)?,
-            name => Scalar::Int(name.starts_with("ones").into()),
+            name => PythonNumber::Int(name.starts_with("ones").into()),
         };
         let shape = self.result_type(call)?.shape.clone();
         Some(self.tensors.add(shape, dtype, Def::Fill(value)))
@@ -157,7 +157,7 @@ impl<'g> Lowering<'g> {
         let [mut a, mut b] = self.operands(call, common)?;
         // A number is rounded to the type before it is compared: 0.1 is not above the 0.1 of a half type.
         for operand in [&mut a, &mut b] {
-            if let Def::Fill(Scalar::Float(value)) = self.tensors[*operand].def
+            if let Def::Fill(PythonNumber::Float(value)) = self.tensors[*operand].def
                 && self.tensors[*operand].shape.is_empty()
             {
                 *operand = self.fill(rounded_to(value, common), common);
@@ -268,7 +268,7 @@ impl<'g> Lowering<'g> {
     fn sign(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         (dtype != DType::Bool).then_some(())?;
-        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
+        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(PythonNumber::Int(0)));
         let mut below = |a, b| {
             let is_below = self.map(ScalarFn::Compare(Binary::Lt, dtype), &[a, b], DType::Bool)?;
             Some(self.cast(is_below, dtype))
@@ -350,7 +350,7 @@ fn unary(call: &Call<'_>) -> Option<ScalarFn> {
         "relu" => ScalarFn::Relu,
         "hardsigmoid" => ScalarFn::HardSigmoid,
         "hardswish" => ScalarFn::HardSwish,
-        "relu6" => ScalarFn::Clamp { low: Some(Scalar::Int(0)), high: Some(Scalar::Int(6)) },
+        "relu6" => ScalarFn::Clamp { low: Some(PythonNumber::Int(0)), high: Some(PythonNumber::Int(6)) },
         "gelu" => match call.given(1, "approximate") {
             None => ScalarFn::Gelu,
             Some(Arg::Str(id)) if call.graph.str(id) == "none" => ScalarFn::Gelu,
@@ -368,8 +368,8 @@ fn unary(call: &Call<'_>) -> Option<ScalarFn> {
         "clamp_min" => ScalarFn::Clamp { low: limit(1, "min")?, high: None },
         "clamp_max" => ScalarFn::Clamp { low: None, high: limit(1, "max")? },
         "hardtanh" => ScalarFn::Clamp {
-            low: Some(Scalar::Float(call.float(1, "min_val", -1.0)?)),
-            high: Some(Scalar::Float(call.float(2, "max_val", 1.0)?)),
+            low: Some(PythonNumber::Float(call.float(1, "min_val", -1.0)?)),
+            high: Some(PythonNumber::Float(call.float(2, "max_val", 1.0)?)),
         },
         _ => return None,
     };

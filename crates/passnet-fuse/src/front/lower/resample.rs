@@ -6,7 +6,7 @@ use passnet_record::DType;
 use super::{Lowering, call::Call, dimensions};
 use crate::front::{
     expr::Binary,
-    scalar::{Scalar, ScalarFn, as_scalar},
+    scalar::{PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, Keeps, Signs, TensorId},
 };
 
@@ -64,7 +64,7 @@ impl<'g> Lowering<'g> {
                 (!keeps_places).then_some(())?;
                 let x = self.tensor(call.subject()?)?;
                 // Padded with 0, a window of negative elements would give 0.
-                let x = self.padded(x, &window, &shape, Scalar::Float(f64::NEG_INFINITY))?;
+                let x = self.padded(x, &window, &shape, PythonNumber::Float(f64::NEG_INFINITY))?;
                 self.pooled(x, &window, &shape, Binary::Max)
             }
             "avg_pool2d" => {
@@ -111,7 +111,7 @@ impl<'g> Lowering<'g> {
     fn average_pool(&mut self, x: TensorId, window: &Window, shape: &[i64], counts_padding: bool) -> Option<TensorId> {
         let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
         let wide = self.widen(x)?;
-        let wide = self.padded(wide, window, shape, Scalar::Int(0))?;
+        let wide = self.padded(wide, window, shape, PythonNumber::Int(0))?;
         let mean = if counts_padding {
             self.averaged(wide, window, shape)?
         } else {
@@ -140,7 +140,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Elements within reach of the windows.
-    fn padded(&mut self, x: TensorId, window: &Window, shape: &[i64], fill: Scalar) -> Option<TensorId> {
+    fn padded(&mut self, x: TensorId, window: &Window, shape: &[i64], fill: PythonNumber) -> Option<TensorId> {
         let dtype = self.tensors[x].dtype;
         let from = self.tensors[x].shape.clone();
         let first = from.len().checked_sub(2)?;
@@ -195,7 +195,7 @@ impl<'g> Lowering<'g> {
             let start = Def::Range { start: -window.padding[at], step: window.step[at] };
             let start = self.tensors.add(vec![extent], DType::Int64, start);
             let integer = |lowering: &mut Self, value| {
-                lowering.tensors.add(Vec::new(), DType::Int64, Def::Fill(Scalar::Int(value)))
+                lowering.tensors.add(Vec::new(), DType::Int64, Def::Fill(PythonNumber::Int(value)))
             };
             let (size, whole, zero) = (integer(self, window.size[at]), integer(self, whole), integer(self, 0));
             let end = self.map(ScalarFn::Binary(Binary::Add), &[start, size], DType::Int64)?;
@@ -225,7 +225,7 @@ impl<'g> Lowering<'g> {
             (room >= 0 && window.step[at] > 0).then(|| room / window.step[at] + 1)
         };
         let places = [places(0)?, places(1)?];
-        let x = self.padded(x, &window, &[batch, channels, places[0], places[1]], Scalar::Int(0))?;
+        let x = self.padded(x, &window, &[batch, channels, places[0], places[1]], PythonNumber::Int(0))?;
         let whole = [batch, channels, size[0], size[1], places[0], places[1]];
         let (_, dims) = dimensions(&whole);
         let place = |at: usize| {
@@ -339,8 +339,8 @@ impl<'g> Lowering<'g> {
         };
         let first = self.cast(position, DType::Int64);
         let floor = self.cast(first, DType::Float32);
-        let one = self.tensors.add(Vec::new(), DType::Int64, Def::Fill(Scalar::Int(1)));
-        let last = self.tensors.add(Vec::new(), DType::Int64, Def::Fill(Scalar::Int(from - 1)));
+        let one = self.tensors.add(Vec::new(), DType::Int64, Def::Fill(PythonNumber::Int(1)));
+        let last = self.tensors.add(Vec::new(), DType::Int64, Def::Fill(PythonNumber::Int(from - 1)));
         let next = self.map(ScalarFn::Binary(Binary::Add), &[first, one], DType::Int64)?;
         let second = self.map(ScalarFn::Binary(Binary::Min), &[next, last], DType::Int64)?;
         let distance = self.map(ScalarFn::Binary(Binary::Sub), &[position, floor], DType::Float32)?;
@@ -382,7 +382,7 @@ fn is_scaled_by_sizes(call: &Call<'_>, from: &[i64], to: &[i64]) -> bool {
         factor => vec![factor; from.len().saturating_sub(2)],
     };
     let is_ratio = |((&factor, &from), &to): ((&Arg, &i64), &i64)| {
-        let Some(factor) = as_scalar(factor).map(Scalar::as_f64) else { return false };
+        let Some(factor) = as_scalar(factor).map(PythonNumber::as_f64) else { return false };
         to as f64 / from as f64 == factor && (1.0 / factor) as f32 == from as f32 / to as f32
     };
     factors.len() + 2 == from.len() && factors.iter().zip(&from[2..]).zip(&to[2..]).all(is_ratio)

@@ -12,7 +12,7 @@ use super::{
 use crate::front::{
     expr::{Binary, ReduceOp},
     index::Index,
-    scalar::{Scalar, ScalarFn},
+    scalar::{PythonNumber, ScalarFn},
     tensor::{Def, Keeps, Signs, TensorId},
 };
 
@@ -180,7 +180,7 @@ impl<'g> Lowering<'g> {
                     index.push(Index::constant(if place < 0 { place + extent } else { place }));
                 }
                 Arg::Slice(range) => {
-                    let slice = Slice::of(graph.elements(range), *from.get(index.len())?)?;
+                    let slice = StridedSlice::of(graph.elements(range), *from.get(index.len())?)?;
                     index.push(add(slice.extent).times(slice.step).plus_constant(slice.start));
                 }
                 _ => return None,
@@ -210,7 +210,7 @@ impl<'g> Lowering<'g> {
         let column = self.tensors.add(vec![columns], DType::Int64, Def::Range { start: 0, step: 1 });
         let operands = if call.name == "triu" { [row, column] } else { [column, row] };
         let stays = self.map(ScalarFn::Compare(Binary::Le, DType::Int64), &operands, DType::Bool)?;
-        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(Scalar::Int(0)));
+        let zero = self.tensors.add(Vec::new(), dtype, Def::Fill(PythonNumber::Int(0)));
         self.map(ScalarFn::Where, &[stays, x, zero], dtype)
     }
 
@@ -254,13 +254,13 @@ impl<'g> Lowering<'g> {
 }
 
 /// Elements `start + step * i` for `i` below `extent`.
-struct Slice {
+struct StridedSlice {
     start: i64,
     step: i64,
     extent: i64,
 }
 
-impl Slice {
+impl StridedSlice {
     /// Returns the slice `parts` (start, stop, step) of `whole` elements.
     fn of(parts: &[Arg], whole: i64) -> Option<Self> {
         let &[start, stop, step] = parts else { return None };

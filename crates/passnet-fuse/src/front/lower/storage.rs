@@ -11,7 +11,7 @@ use super::call::Call;
 
 /// Conditions on regions that follow from changes in place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct StorageChanges {
     /// Results of changes that have to be made to a graph's input, with that input; all other changes may be computed into
     /// fresh memory.
     pub(crate) updates: BTreeMap<ValueId, ValueId>,
@@ -85,9 +85,9 @@ impl TypedAliasClasses {
         typed: &TypedGraph,
         expressible: &BTreeSet<NodeId>,
         can_join: &dyn Fn(&BTreeSet<NodeId>) -> bool,
-    ) -> Result<Changes, Obstacle> {
+    ) -> Result<StorageChanges, Obstacle> {
         let graph = typed.graph();
-        let mut changes = Changes::default();
+        let mut changes = StorageChanges::default();
         for node in graph.nodes() {
             let Some(call) = Call::of(graph, node) else {
                 // These change no memory: reading an attribute, assertions, and switching the recording of gradients.

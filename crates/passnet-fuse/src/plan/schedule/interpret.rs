@@ -13,11 +13,11 @@ use crate::{
         expr::{Binary, Expr, ExprId, ReduceOp},
         index::{Index, Term, Var},
         lower::dimensions,
-        scalar::{Scalar, ScalarFn},
-        tensor::{Def, Keeps, Span, TensorId, Tensors},
+        scalar::{PythonNumber, ScalarFn},
+        tensor::{Def, Keeps, OverwrittenSpan, TensorId, Tensors},
     },
     plan::{
-        region::{Output, Region, RegionInput},
+        region::{Region, RegionInput, RegionOutput},
         stage::{Loop, LoopForm, Program, Stage, Statement},
     },
 };
@@ -102,8 +102,8 @@ fn element(tensors: &Tensors, id: TensorId, index: &[i64]) -> f64 {
         Def::Overwrite { of, with, spans } => {
             let mut own = vec![0; tensors[*with].shape.len()];
             let is_met = index.iter().zip(spans).all(|(&i, span)| match *span {
-                Span::At(place) => i == place,
-                Span::Along { dim, start, step } => {
+                OverwrittenSpan::At(place) => i == place,
+                OverwrittenSpan::Along { dim, start, step } => {
                     own[dim] = (i - start).div_euclid(step);
                     (i - start).rem_euclid(step) == 0 && (0..tensors[*with].shape[dim]).contains(&own[dim])
                 }
@@ -233,7 +233,7 @@ fn grow(tensors: &mut Tensors, (kind, pick, dim): (u8, usize, usize)) {
             padded[dim % rank] += 3;
             let mut before = vec![0; rank];
             before[dim % rank] = 2;
-            add(tensors, padded, Def::Pad { of, before, fill: Scalar::Int(7) });
+            add(tensors, padded, Def::Pad { of, before, fill: PythonNumber::Int(7) });
         }
         6 if rank > 0 => {
             // A reduction and the values broadcast against it: the form of a normalisation.
@@ -257,8 +257,8 @@ fn grow(tensors: &mut Tensors, (kind, pick, dim): (u8, usize, usize)) {
             let function = ScalarFn::Binary(Binary::Add);
             let with = add(tensors, sliced, Def::Map { function, of: vec![view, view] });
             let along = |at: usize| match at == dim % rank {
-                true => Span::Along { dim: at, start: 1, step: 2 },
-                false => Span::Along { dim: at, start: 0, step: 1 },
+                true => OverwrittenSpan::Along { dim: at, start: 1, step: 2 },
+                false => OverwrittenSpan::Along { dim: at, start: 0, step: 1 },
             };
             add(tensors, shape, Def::Overwrite { of, with, spans: (0..rank).map(along).collect() });
         }
@@ -281,7 +281,7 @@ proptest! {
         let tensor = tensors.len() - 1;
         prop_assume!(tensors[tensor].numel() < 300);
         let ty = TensorType::contiguous(&tensors[tensor].shape, Float64);
-        let output = Output { value: ValueId(1), tensor, ty: ty.clone(), input: None };
+        let output = RegionOutput { value: ValueId(1), tensor, ty: ty.clone(), input: None };
         let input = RegionInput { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
         let region = Region { nodes: Vec::new(), inputs: vec![input], outputs: vec![output], updates: Vec::new(), tensors };
         let mut programs = vec![schedule(&region, LoopForm::Nests).unwrap(), schedule(&region, LoopForm::Tiles).unwrap()];

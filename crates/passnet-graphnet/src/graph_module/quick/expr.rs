@@ -12,7 +12,7 @@ use crate::{
 /// The part of an expression that has been read. A call becomes a node only when it is known whether the expression ends there:
 /// in `y = a.f(x).T` it is not the call that is named `y`.
 #[derive(Clone, Copy)]
-pub(super) enum Term<'a> {
+pub(super) enum PartialExpr<'a> {
     Arg(Arg),
     /// A call with the arguments on the stacks from `args` and `kwargs` up.
     Call {
@@ -25,7 +25,7 @@ pub(super) enum Term<'a> {
 impl<'a> Reader<'a> {
     /// Returns an expression with at most one operator that has two operands; where there are more, it does not end where the
     /// caller expects the end.
-    pub(super) fn expr(&mut self) -> Option<Term<'a>> {
+    pub(super) fn expr(&mut self) -> Option<PartialExpr<'a>> {
         let base = self.body.args.len();
         let is_signed = matches!(self.cursor.byte(), b'-' | b'+' | b'~');
         let left = self.operand()?;
@@ -66,12 +66,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn function(&self, function: &'static str, args: usize) -> Term<'a> {
-        Term::Call { callee: Callee::Function(function), args, kwargs: self.body.kwargs.len() }
+    fn function(&self, function: &'static str, args: usize) -> PartialExpr<'a> {
+        PartialExpr::Call { callee: Callee::Function(function), args, kwargs: self.body.kwargs.len() }
     }
 
     /// Signs and their operand. `-1` and `-inf` are constants; `-x` is an operation.
-    fn operand(&mut self) -> Option<Term<'a>> {
+    fn operand(&mut self) -> Option<PartialExpr<'a>> {
         let sign = match self.cursor.byte() {
             b'-' => "-",
             b'+' => "+",
@@ -91,26 +91,26 @@ impl<'a> Reader<'a> {
         let (start, base) = (self.cursor.at(), self.body.args.len());
         let operand = self.operand()?;
         if sign == "-" && self.cursor.since(start)? == "inf" {
-            return Some(Term::Arg(Arg::Float(f64::NEG_INFINITY)));
+            return Some(PartialExpr::Arg(Arg::Float(f64::NEG_INFINITY)));
         }
         let operand = self.settle(operand, None);
         self.push(operand);
         Some(self.function(operators::unary(sign)?, base))
     }
 
-    fn number(&mut self, is_negative: bool) -> Option<Term<'a>> {
+    fn number(&mut self, is_negative: bool) -> Option<PartialExpr<'a>> {
         // `1.5e-05` is five tokens for the count of nesting.
         self.deepen(5)?;
-        self.cursor.number(is_negative).map(Term::Arg)
+        self.cursor.number(is_negative).map(PartialExpr::Arg)
     }
 
     /// Returns a literal, name or call, and the attributes, methods and items behind it.
-    fn primary(&mut self) -> Option<Term<'a>> {
+    fn primary(&mut self) -> Option<PartialExpr<'a>> {
         let mut term = self.atom()?;
         loop {
             let base = match term {
-                Term::Arg(_) => self.body.args.len(),
-                Term::Call { args, .. } => args,
+                PartialExpr::Arg(_) => self.body.args.len(),
+                PartialExpr::Call { args, .. } => args,
             };
             match self.cursor.byte() {
                 b'.' => {
@@ -140,31 +140,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn atom(&mut self) -> Option<Term<'a>> {
+    fn atom(&mut self) -> Option<PartialExpr<'a>> {
         match self.cursor.byte() {
             b'0'..=b'9' => self.number(false),
             b'\'' | b'"' => {
                 self.deepen(1)?;
                 let text = self.cursor.string()?;
-                Some(Term::Arg(self.body.builder.str(text)))
+                Some(PartialExpr::Arg(self.body.builder.str(text)))
             }
             b'(' => self.bracketed(),
             b'[' => {
                 let base = self.body.args.len();
                 self.elements()?;
-                Some(Term::Arg(self.body.list(base)))
+                Some(PartialExpr::Arg(self.body.list(base)))
             }
             b'.' => {
                 self.deepen(3)?;
                 self.cursor.expect_text("...")?;
-                Some(Term::Arg(Arg::Ellipsis))
+                Some(PartialExpr::Arg(Arg::Ellipsis))
             }
             _ => self.named(),
         }
     }
 
     /// Reads an expression that begins with a word.
-    fn named(&mut self) -> Option<Term<'a>> {
+    fn named(&mut self) -> Option<PartialExpr<'a>> {
         self.deepen(1)?;
         let start = self.cursor.at();
         let word = self.cursor.word()?;
@@ -179,29 +179,29 @@ impl<'a> Reader<'a> {
                     };
                 }
                 let constant = self.body.constant(path);
-                (matches!(constant, Arg::DType(_)) || is_torch_path(path)).then_some(Term::Arg(constant))
+                (matches!(constant, Arg::DType(_)) || is_torch_path(path)).then_some(PartialExpr::Arg(constant))
             }
             b'(' => match word {
                 "slice" => {
                     let base = self.body.args.len();
                     self.elements()?;
-                    self.body.slice_call(base).map(Term::Arg)
+                    self.body.slice_call(base).map(PartialExpr::Arg)
                 }
                 "device" if self.body.scope.get("device").is_none() => self.device(),
                 "float" => {
                     let bracket = self.open()?;
                     let value = float_of(self.cursor.string()?)?;
-                    (!self.continues(bracket)?).then_some(Term::Arg(Arg::Float(value)))
+                    (!self.continues(bracket)?).then_some(PartialExpr::Arg(Arg::Float(value)))
                 }
                 "getattr" => self.arguments(Callee::Function(GETATTR), self.body.args.len()),
                 _ => None,
             },
-            _ => self.name(word).map(Term::Arg),
+            _ => self.name(word).map(PartialExpr::Arg),
         }
     }
 
     /// `('cuda')`, `('cuda', 0)`, `(type='cuda', index=0)` from the open bracket on.
-    fn device(&mut self) -> Option<Term<'a>> {
+    fn device(&mut self) -> Option<PartialExpr<'a>> {
         let bracket = self.open()?;
         let has_keywords = self.cursor.eat_word("type");
         if has_keywords {
@@ -221,15 +221,15 @@ impl<'a> Reader<'a> {
                 return None;
             }
         }
-        self.body.device(kind, index).map(Term::Arg)
+        self.body.device(kind, index).map(PartialExpr::Arg)
     }
 
     /// `(x)`, which is `x`, or a tuple.
-    fn bracketed(&mut self) -> Option<Term<'a>> {
+    fn bracketed(&mut self) -> Option<PartialExpr<'a>> {
         let base = self.body.args.len();
         let bracket = self.open()?;
         if self.closes(bracket) {
-            return Some(Term::Arg(self.body.tuple(base)));
+            return Some(PartialExpr::Arg(self.body.tuple(base)));
         }
         let first = self.expr()?;
         if self.closes(bracket) {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
             let element = self.arg()?;
             self.push(element);
         }
-        Some(Term::Arg(self.body.tuple(base)))
+        Some(PartialExpr::Arg(self.body.tuple(base)))
     }
 
     /// Pushes what stands in brackets, from the open bracket on. False if that is one thing without a comma behind it.
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the arguments of a call, from the open bracket on. The stack from `base` up holds the arguments before them.
-    fn arguments(&mut self, callee: Callee<'a>, base: usize) -> Option<Term<'a>> {
+    fn arguments(&mut self, callee: Callee<'a>, base: usize) -> Option<PartialExpr<'a>> {
         let kwargs = self.body.kwargs.len();
         let bracket = self.open()?;
         let mut continues = !self.closes(bracket);
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
             self.argument(kwargs)?;
             continues = self.continues(bracket)?;
         }
-        Some(Term::Call { callee, args: base, kwargs })
+        Some(PartialExpr::Call { callee, args: base, kwargs })
     }
 
     /// Pushes one argument of a call whose keyword arguments begin at `kwargs`.

@@ -2,7 +2,7 @@
 
 use passnet_graph::Arg;
 
-use super::{Reader, expr::Term};
+use super::{Reader, expr::PartialExpr};
 use crate::{graph_module::scope::Local, operators};
 
 /// Largest number of brackets around a name.
@@ -216,10 +216,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the node that `term` waits to become.
-    pub(super) fn settle(&mut self, term: Term<'a>, wanted: Option<Local<'a>>) -> Arg {
+    pub(super) fn settle(&mut self, term: PartialExpr<'a>, wanted: Option<Local<'a>>) -> Arg {
         match term {
-            Term::Arg(arg) => arg,
-            Term::Call { callee, args, kwargs } => self.body.call(callee, wanted, args, kwargs).into(),
+            PartialExpr::Arg(arg) => arg,
+            PartialExpr::Call { callee, args, kwargs } => self.body.call(callee, wanted, args, kwargs).into(),
         }
     }
 }

@@ -7,15 +7,15 @@ use std::{
 
 /// State of the process, for handlers and stand-ins. The parent sets it before it forks. It has a page of its own: the process has
 /// no other variables of this module, which would show a kernel that its call is checked.
-static CONTROL: Page = Page(AtomicPtr::new(ptr::null_mut()));
+static CONTROL: ControlPage = ControlPage(AtomicPtr::new(ptr::null_mut()));
 
 #[repr(C, align(4096))]
-struct Page(AtomicPtr<Control>);
+struct ControlPage(AtomicPtr<Control>);
 
 /// First byte and end of the page that the process has.
 pub(super) fn page() -> (usize, usize) {
     let start = (&raw const CONTROL).addr();
-    (start, start + size_of::<Page>())
+    (start, start + size_of::<ControlPage>())
 }
 
 /// State of a forked process, which its parent sees.

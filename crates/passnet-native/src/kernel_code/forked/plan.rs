@@ -5,8 +5,8 @@ use std::{cell::Cell, io, ptr, slice};
 use super::control::Control;
 use crate::kernel_code::{
     entry::Entry,
-    keep::{Keep, Reach, Span},
-    place::Loaded,
+    keep::{ByteRange, Keep, Reach},
+    place::PlacedImage,
     stack::Area,
 };
 
@@ -20,7 +20,7 @@ const ALIGNMENT: usize = 64;
 /// A call to make: of a kernel, for each part of its range.
 #[derive(Debug)]
 pub(in crate::kernel_code) struct ForkedCall<'c> {
-    pub(in crate::kernel_code) loaded: &'c Loaded,
+    pub(in crate::kernel_code) loaded: &'c PlacedImage,
     pub(in crate::kernel_code) entry: Entry,
     /// The words of each call.
     pub(in crate::kernel_code) calls: Vec<Vec<u64>>,
@@ -39,7 +39,7 @@ pub(super) struct Plan<'m> {
     /// First byte, end, and protection of memory.
     pub(super) protections: &'m [(usize, usize, i32)],
     /// Bytes on the pages of tensors that are not theirs.
-    pub(super) fills: &'m [Span],
+    pub(super) fills: &'m [ByteRange],
     /// Room for a copy of these bytes, if they stay as they are; else they are filled.
     pub(super) copy: Option<usize>,
     /// Results to copy: from, to, bytes.
@@ -83,7 +83,7 @@ impl PlanMemory {
 
     /// Returns the address of room for the content of spans. The process copies it: here, each allocation may change bytes that lie
     /// between tensors.
-    pub(super) fn place_room(&self, spans: &[Span]) -> usize {
+    pub(super) fn place_room(&self, spans: &[ByteRange]) -> usize {
         self.place(&vec![0_u8; spans.iter().map(|span| span.bytes).sum()]).as_ptr().addr()
     }
 
@@ -116,9 +116,9 @@ impl PlanMemory {
     }
 
     /// Returns the copies that the child makes: each result to its place here.
-    pub(super) fn exports(&self, results: &[Span]) -> Vec<(usize, usize, usize)> {
+    pub(super) fn exports(&self, results: &[ByteRange]) -> Vec<(usize, usize, usize)> {
         let mut to = self.shared.base + size_of::<Control>();
-        let next = |span: &Span| {
+        let next = |span: &ByteRange| {
             let export = (span.start, to, span.bytes);
             to += span.bytes.next_multiple_of(ALIGNMENT);
             export
@@ -127,7 +127,7 @@ impl PlanMemory {
     }
 
     /// Copies the results that are here to their places in this process.
-    pub(super) fn results(&self, results: &[Span]) {
+    pub(super) fn results(&self, results: &[ByteRange]) {
         for (original, copy, bytes) in self.exports(results) {
             // SAFETY: the caller of a guarded call vouches for the tensor; the copy is in this mapping.
             #[expect(unsafe_code, reason = "tensors are known by address")]

@@ -5,11 +5,11 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
 };
 
-use super::region::Region;
+use super::region::OverlapCopy;
 
 /// An access to closed pages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fault {
+pub(super) struct PageFault {
     /// Number of the region.
     pub(super) region: usize,
     pub(super) address: usize,
@@ -26,15 +26,15 @@ static ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static IS_WRITE: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work` and returns the first fault in one of the regions. A fault elsewhere ends the process.
-pub(super) fn watch(regions: &[Region], work: impl FnOnce()) -> io::Result<Option<Fault>> {
-    let mut mappings: Mappings = regions.iter().map(Region::mapping).collect();
+pub(super) fn watch(regions: &[OverlapCopy], work: impl FnOnce()) -> io::Result<Option<PageFault>> {
+    let mut mappings: Mappings = regions.iter().map(OverlapCopy::mapping).collect();
     HAS_FAULT.store(false, Ordering::SeqCst);
     MAPPINGS.store(&raw mut mappings, Ordering::SeqCst);
     let before = Handler::install()?;
     work();
     drop(before);
     MAPPINGS.store(ptr::null_mut(), Ordering::SeqCst);
-    Ok(HAS_FAULT.load(Ordering::SeqCst).then(|| Fault {
+    Ok(HAS_FAULT.load(Ordering::SeqCst).then(|| PageFault {
         region: REGION.load(Ordering::SeqCst),
         address: ADDRESS.load(Ordering::SeqCst),
         is_write: IS_WRITE.load(Ordering::SeqCst),

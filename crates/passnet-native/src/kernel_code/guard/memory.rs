@@ -4,14 +4,14 @@ use crate::kernel_code::keep::Access;
 
 /// Place of tensors in a guarded call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum GuardPlace {
     /// Copies: the first byte follows a closed page. Bytes that are not a multiple of [`ALIGNMENT`] leave a gap at the other end.
     Start,
     /// Copies: the last byte precedes a closed page.
     End,
     /// The tensors themselves, where they are in timed calls too.
     Home,
-    /// The tensors themselves, like [`Side::Home`], and nothing shows it: the bytes around them are those of timed calls.
+    /// The tensors themselves, like [`GuardPlace::Home`], and nothing shows it: the bytes around them are those of timed calls.
     Hidden,
 }
 

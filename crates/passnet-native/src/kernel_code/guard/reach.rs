@@ -2,14 +2,14 @@
 
 use super::{
     memory::TensorMemory,
-    region::{PAGE, Region},
+    region::{OverlapCopy, PAGE},
 };
-use crate::kernel_code::keep::{Keep, Reach, Span};
+use crate::kernel_code::keep::{ByteRange, Keep, Reach};
 
 impl Reach {
     /// Copies between closed pages, which the parent shares and has protected.
-    pub(super) fn of_regions(regions: &[Region]) -> Self {
-        let keep = |region: &Region| {
+    pub(super) fn of_regions(regions: &[OverlapCopy]) -> Self {
+        let keep = |region: &OverlapCopy| {
             let (start, end, is_written) = region.open();
             let protection = if is_written { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
             Keep { start, end, protection: Some(protection) }
@@ -44,16 +44,16 @@ impl Reach {
             let mut place = keep.start;
             for &(start, end) in spans.iter().filter(|(start, _)| *start < keep.end) {
                 if start > place {
-                    reach.fills.push(Span { start: place, bytes: start - place });
+                    reach.fills.push(ByteRange { start: place, bytes: start - place });
                 }
                 place = place.max(end).min(keep.end);
             }
             if place < keep.end {
-                reach.fills.push(Span { start: place, bytes: keep.end - place });
+                reach.fills.push(ByteRange { start: place, bytes: keep.end - place });
             }
         }
         let results = used.iter().filter(|tensor| tensor.is_written);
-        reach.results = results.map(|tensor| Span { start: tensor.address, bytes: tensor.nbytes }).collect();
+        reach.results = results.map(|tensor| ByteRange { start: tensor.address, bytes: tensor.nbytes }).collect();
         reach
     }
 }
@@ -83,6 +83,6 @@ mod tests {
         );
         let fills: Vec<_> = reach.fills.iter().map(|span| (span.start, span.bytes)).collect();
         assert_eq!(fills, [(0x10_000, 0x10), (0x10_030, 0x7d0), (0x11_800, 0x100), (0x11_910, 0x6f0)]);
-        assert_eq!(reach.results, [Span { start: 0x11_900, bytes: 0x10 }]);
+        assert_eq!(reach.results, [ByteRange { start: 0x11_900, bytes: 0x10 }]);
     }
 }

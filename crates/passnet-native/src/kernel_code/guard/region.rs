@@ -2,7 +2,7 @@
 
 use std::{io, ptr, slice};
 
-use super::memory::{ALIGNMENT, Side, StrayAccess, TensorMemory};
+use super::memory::{ALIGNMENT, GuardPlace, StrayAccess, TensorMemory};
 use crate::kernel_code::keep::FILLER;
 
 pub(super) const PAGE: usize = 4096;
@@ -11,7 +11,7 @@ pub(super) const GUARD: usize = 4 << 20;
 
 /// The copy of tensors that overlap each other.
 #[derive(Debug)]
-pub(super) struct Region {
+pub(super) struct OverlapCopy {
     pub(super) tensors: Vec<TensorMemory>,
     original: usize,
     nbytes: usize,
@@ -22,14 +22,14 @@ pub(super) struct Region {
     copy: usize,
 }
 
-impl Region {
+impl OverlapCopy {
     /// Copies tensors.
     ///
     /// # Safety
     ///
     /// As `call_guarded`.
     #[expect(unsafe_code, reason = "tensors are known by address")]
-    pub(super) unsafe fn all(tensors: &[TensorMemory], side: Side) -> io::Result<Vec<Self>> {
+    pub(super) unsafe fn all(tensors: &[TensorMemory], side: GuardPlace) -> io::Result<Vec<Self>> {
         let mut sorted: Vec<_> = tensors.iter().copied().filter(|tensor| tensor.nbytes > 0).collect();
         sorted.sort_by_key(|tensor| tensor.address);
         let mut groups: Vec<(usize, Vec<TensorMemory>)> = Vec::new();
@@ -48,7 +48,7 @@ impl Region {
     }
 
     #[expect(unsafe_code, reason = "maps memory and copies by address")]
-    unsafe fn new(tensors: Vec<TensorMemory>, end: usize, side: Side) -> io::Result<Self> {
+    unsafe fn new(tensors: Vec<TensorMemory>, end: usize, side: GuardPlace) -> io::Result<Self> {
         let original = tensors[0].address;
         let nbytes = end - original;
         let lead = original % ALIGNMENT;
@@ -67,8 +67,8 @@ impl Region {
             let first = base + GUARD;
             let last = first + open;
             let copy = match side {
-                Side::Start | Side::Home | Side::Hidden => first + lead,
-                Side::End => last - nbytes - (last - nbytes - lead) % ALIGNMENT,
+                GuardPlace::Start | GuardPlace::Home | GuardPlace::Hidden => first + lead,
+                GuardPlace::End => last - nbytes - (last - nbytes - lead) % ALIGNMENT,
             };
             let region = Self { tensors, original, nbytes, is_written, base, total, copy };
             region.protect(first, open, libc::PROT_READ | libc::PROT_WRITE)?;
@@ -149,7 +149,7 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+impl Drop for OverlapCopy {
     #[expect(unsafe_code, reason = "a mapping is known by its address")]
     fn drop(&mut self) {
         // SAFETY: this value's own mapping.

@@ -14,12 +14,12 @@ use pyo3::{
 use super::{
     function::Function,
     library::KernelLibrary,
-    recording::{Launch, Work, note, unobserved, words_in_order},
+    recording::{Launch, RecordedWork, note, unobserved, words_in_order},
     signature::{Described, KernelDevice, Signature},
     traced,
 };
 use crate::{
-    kernel_code::{self, Callee, Range, Side, StrayAccess},
+    kernel_code::{self, GuardPlace, GuardedKernel, Range, StrayAccess},
     violations,
 };
 
@@ -40,10 +40,10 @@ pub(crate) fn set_kernel_hook(hook: Option<Py<PyAny>>) {
 pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
     kernel_code::set_side(match side {
         None => None,
-        Some("start") => Some(Side::Start),
-        Some("end") => Some(Side::End),
-        Some("home") => Some(Side::Home),
-        Some("hidden") => Some(Side::Hidden),
+        Some("start") => Some(GuardPlace::Start),
+        Some("end") => Some(GuardPlace::End),
+        Some("home") => Some(GuardPlace::Home),
+        Some("hidden") => Some(GuardPlace::Hidden),
         Some(other) => {
             return Err(PyValueError::new_err(format!("`{other}` is not `start`, `end`, `home` or `hidden`")));
         }
@@ -95,7 +95,11 @@ impl CppLauncher {
         };
         note(|| {
             let words = words_in_order(&launcher.signature.kinds, arguments)?;
-            Ok(Some(Launch { work: Work::Cpp(launcher.function), words, owner: this.clone().into_any().unbind() }))
+            Ok(Some(Launch {
+                work: RecordedWork::Cpp(launcher.function),
+                words,
+                owner: this.clone().into_any().unbind(),
+            }))
         })?;
         if let Some(side) = kernel_code::side() {
             return launcher.hooked(py, || launcher.call_guarded(py, arguments, &words, side));
@@ -113,13 +117,19 @@ impl CppLauncher {
 
 impl CppLauncher {
     /// Calls the kernel with nothing but its tensors, and records other accesses.
-    fn call_guarded(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>, words: &[u64], side: Side) -> PyResult<()> {
+    fn call_guarded(
+        &self,
+        py: Python<'_>,
+        arguments: &Bound<'_, PyTuple>,
+        words: &[u64],
+        side: GuardPlace,
+    ) -> PyResult<()> {
         let tensors = unobserved(py, || self.signature.memory_of(arguments))?;
         if !self.function.begin(py)? {
             return Ok(());
         }
         let Function { entry, range, .. } = self.function;
-        let callee = self.library.get().loaded().map(|loaded| Callee { loaded, entry, range });
+        let callee = self.library.get().loaded().map(|loaded| GuardedKernel { loaded, entry, range });
         // SAFETY: the tensors are alive, and the interpreter's lock is released by the kernel's call only.
         #[expect(unsafe_code, reason = "a kernel touches the memory that its arguments point to")]
         let stray =

@@ -10,7 +10,7 @@ use pyo3::{
 
 use super::{
     argument::{current_stream, grid_of},
-    recording::{Launch, Work, note, unobserved, words_in_order},
+    recording::{Launch, RecordedWork, note, unobserved, words_in_order},
     signature::{Described, KernelDevice, Signature},
 };
 use crate::cuda::{self, Grid};
@@ -24,12 +24,12 @@ pub(crate) struct CudaLauncher {
     signature: Signature,
     compile: Py<PyAny>,
     stream: Py<PyAny>,
-    loaded: Mutex<Vec<Loaded>>,
+    loaded: Mutex<Vec<LoadedFunction>>,
 }
 
 /// A function in the shape it was last launched in. The modules live as long as the launcher.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedFunction {
     device: i32,
     module: cuda::Module,
     kernels: Vec<([u32; 3], u32, cuda::Kernel)>,
@@ -59,7 +59,7 @@ impl CudaLauncher {
 
 impl CudaLauncher {
     fn kernel(&self, py: Python<'_>, device: i32, block: [u32; 3], shared_bytes: u32) -> PyResult<cuda::Kernel> {
-        let known = |loaded: &[Loaded]| {
+        let known = |loaded: &[LoadedFunction]| {
             let loaded = loaded.iter().find(|loaded| loaded.device == device)?;
             let same = loaded.kernels.iter().find(|(shape, bytes, _)| (*shape, *bytes) == (block, shared_bytes));
             Some(same.map(|(_, _, kernel)| *kernel))
@@ -74,7 +74,7 @@ impl CudaLauncher {
                 let code = self.compile.bind(py).call1((device,))?;
                 let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes())?;
                 let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-                loaded.push(Loaded { device, module, kernels: Vec::new() });
+                loaded.push(LoadedFunction { device, module, kernels: Vec::new() });
             }
         }
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl CudaLaunch {
         let words = unobserved(py, || launcher.signature.words_of(arguments, KernelDevice::Cuda(device)))?;
         let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
         note(|| {
-            let work = Work::Cuda { kernel, grid: self.grid, device, is_aligned: false };
+            let work = RecordedWork::Cuda { kernel, grid: self.grid, device, is_aligned: false };
             let words = words_in_order(&launcher.signature.kinds, arguments)?;
             Ok(Some(Launch { work, words, owner: self.launcher.clone_ref(py).into_any() }))
         })?;

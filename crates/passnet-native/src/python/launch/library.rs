@@ -2,14 +2,14 @@
 
 use std::{ffi::CString, sync::OnceLock};
 
-use passnet_objects::{Finding, StackUse, compile, judge, ptx, source};
+use passnet_objects::{ObjectFinding, StackUse, compile, judge, ptx, source};
 use pyo3::{
     exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError},
     prelude::*,
 };
 
 use super::function::Function;
-use crate::kernel_code::{Entry, Loaded, copy_elements, hide_state};
+use crate::kernel_code::{Entry, PlacedImage, copy_elements, hide_state};
 
 /// Set to `1` to load unjudged kernels, in a process that is not a referee's worker.
 const UNJUDGED_VARIABLE: &str = "PASSNET_UNJUDGED_KERNELS";
@@ -61,7 +61,7 @@ pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: 
     let mut findings = source::judge_flags(&flags);
     findings.extend(source::judge_raw(source));
     findings.extend(source::judge_preprocessed(preprocessed, mark).err().unwrap_or_default());
-    findings.iter().map(Finding::to_string).collect()
+    findings.iter().map(ObjectFinding::to_string).collect()
 }
 
 /// Returns the findings about PTX, and about the flags that an author gave to NVRTC.
@@ -69,19 +69,19 @@ pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: 
 pub(crate) fn judge_device_code(text: &str, flags: Vec<String>) -> Vec<String> {
     let mut findings = ptx::judge_flags(&flags);
     findings.extend(ptx::judge(text).err().unwrap_or_default());
-    findings.iter().map(Finding::to_string).collect()
+    findings.iter().map(ObjectFinding::to_string).collect()
 }
 
 /// Compiled kernels in memory.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct KernelLibrary {
-    code: Code,
+    code: LoadedCode,
 }
 
 #[derive(Debug)]
-enum Code {
-    Judged(Loaded),
+enum LoadedCode {
+    Judged(PlacedImage),
     /// Part of this module: `copy_elements`.
     Own,
     /// The handle of a shared library, which stays open.
@@ -95,10 +95,10 @@ impl KernelLibrary {
     fn judged(object: &[u8]) -> PyResult<(Option<Self>, Vec<String>)> {
         match judge(object) {
             Ok(image) => {
-                let loaded = Loaded::new(image).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-                Ok((Some(Self { code: Code::Judged(loaded) }), Vec::new()))
+                let loaded = PlacedImage::new(image).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+                Ok((Some(Self { code: LoadedCode::Judged(loaded) }), Vec::new()))
             }
-            Err(findings) => Ok((None, findings.iter().map(Finding::to_string).collect())),
+            Err(findings) => Ok((None, findings.iter().map(ObjectFinding::to_string).collect())),
         }
     }
 
@@ -117,28 +117,28 @@ impl KernelLibrary {
         if handle.is_null() {
             return Err(PyOSError::new_err("the compiled kernel cannot be loaded"));
         }
-        Ok(Self { code: Code::Unjudged(handle as usize) })
+        Ok(Self { code: LoadedCode::Unjudged(handle as usize) })
     }
 
     /// Returns the kernels of this module, of which there is one: `copy_elements`.
     #[staticmethod]
     fn own() -> Self {
-        Self { code: Code::Own }
+        Self { code: LoadedCode::Own }
     }
 
     /// Returns whether the stack that its kernels use has a known bound, so that it can be cleared before each call.
     #[getter]
     fn has_bounded_stack(&self) -> bool {
-        matches!(&self.code, Code::Judged(loaded) if matches!(loaded.stack(), StackUse::Bytes(_)))
+        matches!(&self.code, LoadedCode::Judged(loaded) if matches!(loaded.stack(), StackUse::Bytes(_)))
     }
 }
 
 impl KernelLibrary {
     /// Returns its image; `None` for kernels that were not judged.
-    pub(super) fn loaded(&self) -> Option<&Loaded> {
+    pub(super) fn loaded(&self) -> Option<&PlacedImage> {
         match &self.code {
-            Code::Judged(loaded) => Some(loaded),
-            Code::Own | Code::Unjudged(_) => None,
+            LoadedCode::Judged(loaded) => Some(loaded),
+            LoadedCode::Own | LoadedCode::Unjudged(_) => None,
         }
     }
 
@@ -146,14 +146,16 @@ impl KernelLibrary {
     pub(super) fn function(&self, name: &str) -> PyResult<Function> {
         let missing = || PyValueError::new_err(format!("the source does not define `{name}`"));
         match &self.code {
-            Code::Judged(loaded) => Ok(Function {
+            LoadedCode::Judged(loaded) => Ok(Function {
                 entry: loaded.entry(name).ok_or_else(missing)?,
                 stack: Some(loaded.stack()),
                 range: None,
             }),
-            Code::Own if name == "copy_elements" => Ok(Function { entry: copy_elements, stack: None, range: None }),
-            Code::Own => Err(missing()),
-            Code::Unjudged(handle) => {
+            LoadedCode::Own if name == "copy_elements" => {
+                Ok(Function { entry: copy_elements, stack: None, range: None })
+            }
+            LoadedCode::Own => Err(missing()),
+            LoadedCode::Unjudged(handle) => {
                 let symbol = CString::new(format!("passnet_call_{name}")).map_err(|_| missing())?;
                 // SAFETY: the handle is open.
                 #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]

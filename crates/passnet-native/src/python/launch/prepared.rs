@@ -18,7 +18,7 @@ use super::{
     argument::{address, current_stream},
     collecting::is_collecting,
     cpp,
-    recording::{Launch, Recording, Word, Work, is_recording, unobserved},
+    recording::{Launch, RecordedWork, Recording, Word, is_recording, unobserved},
 };
 use crate::{cuda, kernel_code};
 
@@ -43,11 +43,12 @@ pub(crate) struct PreparedFunction {
 }
 
 /// Observation of a call: its result, true if further observations are useless, and the material of a plan.
-type Observed<'py> = (Bound<'py, PyAny>, bool, Option<Seen<'py>>);
+type Observed<'py> = (Bound<'py, PyAny>, bool, Option<ObservedCall<'py>>);
 
 /// Guard of the signature, places of tensors among the arguments, these tensors and then those allocated, how each of the
 /// latter is allocated (function, arguments), and the numbers of the results among them: one, or a tuple or list of some.
-type Seen<'py> = (Py<PyAny>, Vec<usize>, Vec<Bound<'py, PyAny>>, Vec<(Py<PyAny>, Py<PyTuple>)>, Bound<'py, PyAny>);
+type ObservedCall<'py> =
+    (Py<PyAny>, Vec<usize>, Vec<Bound<'py, PyAny>>, Vec<(Py<PyAny>, Py<PyTuple>)>, Bound<'py, PyAny>);
 
 #[pymethods]
 impl PreparedFunction {
@@ -148,7 +149,7 @@ impl Constant {
 
 /// Use of a tensor in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum TensorUse {
     Unused,
     Address,
     /// Used as an address with these low four bits, for which a kernel was compiled.
@@ -156,15 +157,15 @@ enum Use {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Argument {
+enum PreparedArgument {
     Slot(usize),
     Number(u64),
 }
 
 #[derive(Debug)]
-struct Step {
-    work: Work,
-    arguments: Vec<Argument>,
+struct LaunchStep {
+    work: RecordedWork,
+    arguments: Vec<PreparedArgument>,
     _owner: Py<PyAny>,
 }
 
@@ -186,8 +187,8 @@ struct LaunchPlan {
     tensors: Vec<usize>,
     /// Functions that give uninitialised tensors, with their arguments.
     allocations: Vec<(Py<PyAny>, Py<PyTuple>)>,
-    uses: Vec<Use>,
-    steps: Vec<Step>,
+    uses: Vec<TensorUse>,
+    steps: Vec<LaunchStep>,
     device: Option<i32>,
     results: Results,
 }
@@ -197,7 +198,7 @@ impl LaunchPlan {
     fn new(
         py: Python<'_>,
         arguments: &Bound<'_, PyTuple>,
-        seen: Seen<'_>,
+        seen: ObservedCall<'_>,
         launches: Vec<Launch>,
     ) -> PyResult<Option<Self>> {
         let (guard, tensors, slots, allocations, results) = seen;
@@ -212,13 +213,13 @@ impl LaunchPlan {
             let Some(constant) = Constant::of(&value) else { return Ok(None) };
             constants.push((place, constant));
         }
-        let mut uses = vec![Use::Unused; slots.len()];
+        let mut uses = vec![TensorUse::Unused; slots.len()];
         let mut steps = Vec::with_capacity(launches.len());
         let mut device = None;
         for Launch { work, words, owner } in launches {
             let is_aligned = match work {
-                Work::Cpp(_) => false,
-                Work::Cuda { device: current, is_aligned, .. } => {
+                RecordedWork::Cpp(_) => false,
+                RecordedWork::Cuda { device: current, is_aligned, .. } => {
                     device = Some(current);
                     is_aligned
                 }
@@ -226,19 +227,19 @@ impl LaunchPlan {
             let mut arguments = Vec::with_capacity(words.len());
             for word in words {
                 arguments.push(match word {
-                    Word::Number(number) => Argument::Number(number),
+                    Word::Number(number) => PreparedArgument::Number(number),
                     Word::Tensor(tensor) => {
                         let Some(slot) = slots.iter().position(|slot| slot.is(&tensor)) else { return Ok(None) };
                         if is_aligned {
-                            uses[slot] = Use::Aligned(unobserved(py, || address(&slots[slot]))? & 15);
-                        } else if uses[slot] == Use::Unused {
-                            uses[slot] = Use::Address;
+                            uses[slot] = TensorUse::Aligned(unobserved(py, || address(&slots[slot]))? & 15);
+                        } else if uses[slot] == TensorUse::Unused {
+                            uses[slot] = TensorUse::Address;
                         }
-                        Argument::Slot(slot)
+                        PreparedArgument::Slot(slot)
                     }
                 });
             }
-            steps.push(Step { work, arguments, _owner: owner });
+            steps.push(LaunchStep { work, arguments, _owner: owner });
         }
         let results = if let Ok(one) = results.extract() {
             Results::One(one)
@@ -292,10 +293,10 @@ impl LaunchPlan {
         }
         let mut addresses = [0; MAX_SLOTS];
         for ((place, tensor), usage) in addresses.iter_mut().zip(&slots).zip(&self.uses) {
-            if *usage != Use::Unused {
+            if *usage != TensorUse::Unused {
                 *place = address(tensor)?;
             }
-            if let Use::Aligned(low) = usage
+            if let TensorUse::Aligned(low) = usage
                 && *place & 15 != *low
             {
                 return Ok(None);
@@ -313,14 +314,14 @@ impl LaunchPlan {
     }
 }
 
-impl Step {
+impl LaunchStep {
     fn run(&self, py: Python<'_>, addresses: &[u64; MAX_SLOTS], stream: usize) -> PyResult<()> {
-        let value = |argument: &Argument| match *argument {
-            Argument::Slot(slot) => addresses[slot],
-            Argument::Number(number) => number,
+        let value = |argument: &PreparedArgument| match *argument {
+            PreparedArgument::Slot(slot) => addresses[slot],
+            PreparedArgument::Number(number) => number,
         };
         match self.work {
-            Work::Cpp(function) => {
+            RecordedWork::Cpp(function) => {
                 let words: Vec<u64> = self.arguments.iter().map(value).collect();
                 // SAFETY: words of the kinds of the launch that was recorded, with addresses of tensors of the same shapes,
                 // strides and types; its author vouches for the memory, as in the first call.
@@ -329,7 +330,7 @@ impl Step {
                     function.call(py, &words)?;
                 }
             }
-            Work::Cuda { kernel, grid, .. } => {
+            RecordedWork::Cuda { kernel, grid, .. } => {
                 let words = self.arguments.iter().map(value).collect();
                 // SAFETY: as above; `_owner` keeps the kernel loaded.
                 #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]

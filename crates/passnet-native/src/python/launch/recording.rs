@@ -12,7 +12,7 @@ use crate::cuda::{self, Grid};
 
 /// One launch: kernel, configuration, arguments.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
+pub(super) enum RecordedWork {
     Cpp(Function),
     Cuda {
         kernel: cuda::Kernel,
@@ -35,7 +35,7 @@ pub(super) enum Word {
 /// A launch that has been made, with what keeps its kernel loaded.
 #[derive(Debug)]
 pub(super) struct Launch {
-    pub(super) work: Work,
+    pub(super) work: RecordedWork,
     pub(super) words: Vec<Word>,
     pub(super) owner: Py<PyAny>,
 }

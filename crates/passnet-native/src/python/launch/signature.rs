@@ -31,7 +31,7 @@ pub(super) struct Signature {
 
 /// A parameter as Python describes it: name, type as declared, code of its kind, and for a pointer the types of tensors, whether
 /// any strides are accepted, whether the kernel writes to it, and the number of its elements in postfix notation.
-pub(super) type Described = (String, String, String, Vec<Py<PyAny>>, bool, bool, Option<Vec<Term>>);
+pub(super) type Described = (String, String, String, Vec<Py<PyAny>>, bool, bool, Option<Vec<SizeTerm>>);
 
 #[derive(Debug)]
 struct Parameter {
@@ -47,7 +47,7 @@ enum Accepts {
         dtypes: Vec<Py<PyAny>>,
         is_strided: bool,
         is_written: bool,
-        extent: Option<Vec<Term>>,
+        extent: Option<Vec<SizeTerm>>,
     },
     Integer {
         is_signed: bool,
@@ -59,14 +59,14 @@ enum Accepts {
 
 /// An element of an expression in postfix notation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Term {
+pub(crate) enum SizeTerm {
     /// The value of the parameter in this place.
     Parameter(usize),
     Number(i64),
     Operator(char),
 }
 
-impl<'py> FromPyObject<'_, 'py> for Term {
+impl<'py> FromPyObject<'_, 'py> for SizeTerm {
     type Error = PyErr;
 
     /// From `("parameter", place)`, `("number", value)` or `("+", 0)` and the like.
@@ -290,13 +290,13 @@ fn repeats_elements(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Returns the value of an expression; `None` on overflow or division by zero.
-fn evaluate(terms: &[Term], words: &[u64]) -> Option<i64> {
+fn evaluate(terms: &[SizeTerm], words: &[u64]) -> Option<i64> {
     let mut stack: Vec<i64> = Vec::with_capacity(terms.len());
     for term in terms {
         let value = match *term {
-            Term::Parameter(place) => words.get(place)?.cast_signed(),
-            Term::Number(number) => number,
-            Term::Operator(operator) => {
+            SizeTerm::Parameter(place) => words.get(place)?.cast_signed(),
+            SizeTerm::Number(number) => number,
+            SizeTerm::Operator(operator) => {
                 let (right, left) = (stack.pop()?, stack.pop()?);
                 match operator {
                     '+' => left.checked_add(right)?,

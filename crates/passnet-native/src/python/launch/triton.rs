@@ -16,7 +16,7 @@ use pyo3::{
 use super::{
     argument::{Kind, address, current_stream, grid_of, integer},
     collecting::collected,
-    recording::{Launch, Work, note, recorded_words, unobserved},
+    recording::{Launch, RecordedWork, note, recorded_words, unobserved},
     signature::argument_error,
 };
 use crate::cuda::{self, Grid};
@@ -219,7 +219,7 @@ impl TritonLauncher {
         note(|| {
             let values = kinds.iter().map(|&(place, kind)| Ok((kind, arguments.get_item(place)?)));
             let words = recorded_words(values.collect::<PyResult<Vec<_>>>()?.into_iter())?;
-            let work = Work::Cuda { kernel, grid, device, is_aligned: true };
+            let work = RecordedWork::Cuda { kernel, grid, device, is_aligned: true };
             Ok(Some(Launch { work, words, owner: this.clone_ref(py).into_any() }))
         })
     }

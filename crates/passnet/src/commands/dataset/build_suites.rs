@@ -7,7 +7,7 @@ use passnet_dataset::{
     Dataset,
     kernels::CountSettings,
     pipeline::{Recipe, Runners, StageProgress, build_suites, plans, training_prefixes},
-    suite::{Bounds, Leak, card},
+    suite::{Leak, SuiteLimits, card},
 };
 use passnet_services::Helper;
 
@@ -56,12 +56,12 @@ fn recipe(args: &BuildSuitesArgs) -> Result<Recipe> {
             (args.backward, args.other_graphs),
         ),
         counting: CountSettings { device, exhaustive: args.exhaustive, most, longest },
-        bounds: Bounds {
+        bounds: SuiteLimits {
             max_bytes: args.max_bytes,
             casts: args.casts,
             training,
             shares: args.shares.shares(),
-            ..Bounds::default()
+            ..SuiteLimits::default()
         },
     })
 }

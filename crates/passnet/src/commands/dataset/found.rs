@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, process::ExitCode};
 
 use anyhow::Result;
-use passnet_dataset::{Dataset, Failure, Table};
+use passnet_dataset::{Dataset, SkippedData, Table};
 use passnet_record::counted;
 
 use crate::failure::{exit_code, usage};
@@ -37,7 +37,7 @@ pub(crate) fn with_table(path: &Path, table: Table) -> Result<Dataset> {
 const KNOWN_BAD: &str = "known-bad.txt";
 
 /// Lists on stderr what a stage could not use. Returns the exit code: 1 if there was anything that `known-bad.txt` does not name.
-pub(crate) fn report_failures(dataset: &Dataset, failures: &[Failure]) -> Result<ExitCode> {
+pub(crate) fn report_failures(dataset: &Dataset, failures: &[SkippedData]) -> Result<ExitCode> {
     let text = fs_err::read_to_string(dataset.root().join(KNOWN_BAD)).unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let acknowledged: BTreeSet<&str> = lines.filter(|line| !line.is_empty()).collect();

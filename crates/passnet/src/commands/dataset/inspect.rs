@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use passnet_dataset::{
-    Dataset, Failure, Table,
+    Dataset, SkippedData, Table,
     query::{Filter, FindError, describe, find, query, stats},
     suite::{SuiteLeaks, card, leak_report},
 };
@@ -63,7 +63,7 @@ pub(super) fn run_query(args: &QueryArgs) -> Result<ExitCode> {
                 left -= 1;
                 output::text(&format!("{}\t{} ops", row.path, row.ops.len()))?;
             }
-            Err(error) => failures.push(Failure::of_store(&error)),
+            Err(error) => failures.push(SkippedData::of_store(&error)),
         }
     }
     report_failures(&dataset, &failures)

@@ -6,8 +6,7 @@ use anyhow::Result;
 use passnet_agent::{Busy, Devices};
 use passnet_eval::{Candidate, EvalError};
 use passnet_fleet::{
-    AdmissionLimits, Busy as FleetBusy, FleetError, FleetOptions, FleetService, JobAnswer, Policy, Quota,
-    ServiceOptions,
+    AdmissionLimits, AdmissionRefusal, FleetError, FleetOptions, FleetService, JobAnswer, Policy, Quota, ServiceOptions,
 };
 use passnet_record::{
     Fingerprint, Profile, Reason, RunSettings, Verdict,
@@ -48,8 +47,8 @@ impl FleetDevices {
 impl Devices for FleetDevices {
     fn admit(&self, client: &FleetClient) -> Result<(), Busy> {
         self.service.admit(client).map_err(|busy| {
-            let (FleetBusy::Quota { retry_after, .. } | FleetBusy::Queue { retry_after, .. }) = busy;
-            Busy { quota: matches!(busy, FleetBusy::Quota { .. }), retry_after, message: busy.to_string() }
+            let (AdmissionRefusal::Quota { retry_after, .. } | AdmissionRefusal::Queue { retry_after, .. }) = busy;
+            Busy { quota: matches!(busy, AdmissionRefusal::Quota { .. }), retry_after, message: busy.to_string() }
         })
     }
 
