@@ -27,7 +27,7 @@ pub(crate) fn check_author(spec: &AuthorSpec, device: Device) -> Result<()> {
     create(spec)?.check(device).map_err(failure)
 }
 
-/// As [`check_author`], for a command that can also create language models.
+/// Does the same as [`check_author`] for a command that can also create language models.
 pub(crate) fn check_author_of_bench(spec: &AuthorSpec, device: Device) -> Result<()> {
     if needs_model_server(&author_kinds(), spec) { Ok(()) } else { check_author(spec, device) }
 }
