@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from agent_command import TASK, binary, hand_written
@@ -67,8 +68,8 @@ def test_the_guide_to_own_models_prints_what_it_says(monkeypatch):
     assert printed.getvalue() == "".join(blocks("docs/guides/my-model.md", "text"))
 
 
-def run_guide(path: str, folder: Path, **variables: str) -> str:
-    """Runs the shell commands of a guide in order, in a folder with the suites of the repository. Files that the guide says to
+def run_guide(path: str, folder: Path, commands: str | None = None, **variables: str) -> str:
+    """Runs the shell commands of a guide, or some of them, in order, in a folder with the suites of the repository. Files that the guide says to
     save are written first. Returns the standard output."""
     text = (REPOSITORY / path).read_text()
     for name, code in re.findall(r"Save this as `([^`]+)`:\n\n```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
@@ -89,11 +90,27 @@ def run_guide(path: str, folder: Path, **variables: str) -> str:
         "OPENAI_API_KEY": "",
         **variables,
     }
-    script = "set -euo pipefail\n" + "".join(blocks(path, "sh"))
+    script = "set -euo pipefail\n" + (commands or "".join(blocks(path, "sh")))
     command = ["bash", "-c", script]
     run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
+
+
+def test_the_guide_to_clusters_runs_on_one_machine(tmp_path: Path):
+    pytest.importorskip("ray", reason="needs the package ray (pip install 'passnet[ray]')")
+    guide = "docs/guides/cluster.md"
+    lines = "".join(blocks(guide, "bash")).splitlines()
+    # Those of other machines and of trainers need a cluster that runs.
+    commands = [line for line in lines if "--address local" in line or line.startswith("passnet dataset")]
+    assert len(commands) == 5, commands
+    [simulate] = re.findall(r"`(passnet fleet simulate) RUN\.\.\. (.*?)`", (REPOSITORY / guide).read_text())
+    commands.append(f"{simulate[0]} runs/fleet/demo-eager-cpu {simulate[1]}")
+    (tmp_path / "samples").symlink_to(REPOSITORY / "suites/demo/gpt2-gelu-tanh")
+    run_guide(guide, tmp_path, commands="\n".join(commands))
+    assert sorted(path.name for path in (tmp_path / "runs/fleet").iterdir()) == ["demo-eager-cpu", "demo-noop-cpu"]
+    assert "gpt2-gelu-tanh" in passnet_command("report", "--format", "csv", tmp_path / "runs/fleet/demo-noop-cpu")
+    assert list((tmp_path / "data").rglob("*.parquet"))
 
 
 def test_the_guide_to_language_models_ends_in_training_data(tmp_path: Path):
