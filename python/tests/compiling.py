@@ -31,7 +31,8 @@ def net() -> Net:
     return model
 
 
-OLDEST = tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 7)
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+OLDEST = VERSION < (2, 7)
 
 
 def newer(reason: str) -> pytest.MarkDecorator:

@@ -32,12 +32,15 @@ from passnet._compile.facts import Facts
 _STEP = r"(?:\.[A-Za-z_]\w*|\['[^']*'\]|\[\d+\])"
 _CHAIN = re.compile(rf"([LG])\['([^']*)'\]((?:{_STEP})*)")
 _STEPS = re.compile(_STEP)
+_GETATTR = re.compile(r"getattr\((.*), '([^']*)'\)")
 # Guards of a container's keys or length, of one of its keys, and of an attribute that is not there.
 # PyTorch 2.6 has other names for some.
 _OF_KEYS = ("DICT_CONST_KEYS", "DICT_KEYS", "DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK")
 _OF_SIZE = (*_OF_KEYS, "EMPTY_NN_MODULE_HOOKS_DICT", "SEQUENCE_LENGTH", "LIST_LENGTH")
 _OF_MEMBER = ("DICT_CONTAINS", "DICT_NOT_CONTAINS", "SET_CONTAINS", "SET_NOT_CONTAINS")
 _OF_ABSENCE = ("NOT_PRESENT_IN_GENERIC_DICT", "HASATTR")
+_OF_CLASS = ("ID_MATCH", "CLASS_MATCH")
+_OF_FUNCTION = ("ID_MATCH", "CLOSURE_MATCH", "FUNCTION_MATCH")
 _OF_VALUE = ("CONSTANT_MATCH", "EQUALS_MATCH")
 # Up to this size, all keys of a dictionary are compared at once instead of looking for several of them.
 _FEW_KEYS = 16
@@ -71,6 +74,9 @@ _FIXED = (
 _FIXED += (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, type(...))
 _FIXED += (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _ABSENT = object()
+# Dynamo of PyTorch 2.6 and 2.11 has guards of classes and functions, but none of the constants that the code reads from them.
+# Those of 2.15 have been seen; the versions in between are treated like the older ones.
+_GUARDS_CONSTANTS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 15)
 
 
 def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Facts:
@@ -79,14 +85,17 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
     Raises `NotCapturedError` if the code depends on something that cannot be checked.
     """
     reader = _Reader(model, args, kwargs, InstructionTranslator.current_tx().f_globals)
-    for guard in TracingContext.get().guards_context.dynamo_guards:
-        # A method until PyTorch 2.14.
-        name = guard.name if isinstance(guard.name, str) else guard.name()
+    guards = TracingContext.get().guards_context.dynamo_guards
+    # A method until PyTorch 2.14.
+    names = [guard.name if isinstance(guard.name, str) else guard.name() for guard in guards]
+    for name, guard in zip(names, guards, strict=True):
         # Without a name it is about PyTorch's global state, which each call compares.
         if name:
             # PyTorch 2.6 has no name for it.
             create = getattr(guard.create_fn, "func", guard.create_fn)
             reader.read(name, create.__name__, getattr(guard.create_fn, "keywords", {}))
+            if not _GUARDS_CONSTANTS:
+                reader.note_constants(name, create.__name__)
     for kind in ("forward", "forward_pre", "backward", "backward_pre"):
         reader.note_size(getattr(nn_module, f"_global_{kind}_hooks"))
     return reader.facts
@@ -134,8 +143,6 @@ class _Reader:
             self._note_member(value, keywords["key"])
         elif kind in _OF_ABSENCE:
             self.note_size(getattr(value, "__dict__", None))
-        elif kind == "ID_MATCH" and isinstance(value, type):
-            self._note_class(value)
         elif kind in _OF_VALUE and not isinstance(value, _FIXED):
             self._note_content(value)
         elif value is getattr(os.environ, "_data", _ABSENT):
@@ -150,12 +157,17 @@ class _Reader:
         if self._is_new("keys", id(container), count):
             self.facts.keys.append((container, tuple(container)[:count]))
 
-    def _note_class(self, kind: type) -> None:
-        """Notes the attributes of a class. Dynamo of PyTorch 2.6 has a guard of the class alone, and none of what is read from it."""
-        if kind.__module__.partition(".")[0] not in ("torch", "builtins"):
-            for owner, name in [(part, name) for part in kind.__mro__[:-1] for name in vars(part)]:
-                if not name.startswith("__"):
-                    self._note_attribute(owner, name, vars(owner)[name])
+    def note_constants(self, name: str, kind: str) -> None:
+        """Notes the attributes of a class, or the defaults of a function, that a guard names."""
+        found = self._find(name)
+        if getattr(found, "__module__", None) is None or found.__module__.partition(".")[0] in ("torch", "builtins"):
+            return
+        if kind in _OF_CLASS and isinstance(found, type):
+            for owner, attribute in [(part, attribute) for part in found.__mro__[:-1] for attribute in vars(part)]:
+                if not attribute.startswith("__"):
+                    self._note_attribute(owner, attribute, vars(owner)[attribute])
+        elif kind in _OF_FUNCTION and isinstance(found, types.FunctionType):
+            self.facts.members += [(found, part, getattr(found, part)) for part in ("__defaults__", "__kwdefaults__")]
 
     def _note_attribute(self, kind: type, name: str, found: Any) -> None:
         """Notes what a class has under a name."""
@@ -182,8 +194,9 @@ class _Reader:
 
     def _note_missing(self, name: str) -> bool:
         """Notes that an object has no attribute of this name. Returns whether that is so."""
-        path, dot, attribute = name.rpartition(".")
-        owner = self._find(path) if dot and attribute.isidentifier() else _ABSENT
+        found = _GETATTR.fullmatch(name)
+        path, dot, attribute = found.group(1, 0, 2) if found else name.rpartition(".")
+        owner = self._find(path) if dot and (found or attribute.isidentifier()) else _ABSENT
         if owner is _ABSENT or hasattr(owner, attribute):
             return False
         self.facts.calls.append((functools.partial(hasattr, owner, attribute), False))
