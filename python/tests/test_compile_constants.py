@@ -119,3 +119,42 @@ def test_a_graph_without_arguments_may_have_constants():
         torch.manual_seed(0)
         torch.testing.assert_close(compiled(torch.zeros(1)), expected)
     assert not compiled.report().as_dict()["eager"], compiled.report()
+
+
+class Positions(nn.Module):
+    """Adds a table that is computed in each call from nothing, a part of it in a list on the host, and noise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        angles = torch.arange(5, device=x.device)[:, None] / torch.tensor([1.0, 2.0, 4.0], device=x.device)
+        table = torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+        return x + table * self.weight
+
+
+@torch.no_grad()
+def test_tables_that_depend_on_nothing_are_computed_once():
+    model, x = Positions(), torch.randn(5, 6)
+    compiled = passnet.compile(model)
+    torch.testing.assert_close(compiled(x), model(x))
+    [one] = compiled.report().specialisations
+    assert any("computed once from nothing that can change" in note for note in one.notes), one.notes
+    # Weights are no constants.
+    model.weight.mul_(3.0)
+    torch.testing.assert_close(compiled(x), model(x))
+    assert len(compiled.report().specialisations) == 1
+
+
+@torch.no_grad()
+def test_random_tables_and_those_that_callers_get_are_not_folded():
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        table = torch.arange(5.0)
+        return x + torch.rand(5), table
+
+    compiled, x = passnet.compile(model), torch.randn(5)
+    first, second = compiled(x), compiled(x)
+    assert not torch.equal(first[0], second[0])
+    first[1].zero_()
+    torch.testing.assert_close(compiled(x)[1], torch.arange(5.0))

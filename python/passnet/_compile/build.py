@@ -23,7 +23,7 @@ from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
-from passnet._compile.constants import fold_constants
+from passnet._compile.constants import fold_constants, fold_tables
 from passnet._compile.decompose import decompose
 from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal, unused_draws
@@ -59,6 +59,9 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
     if options.freeze:
         _freeze(captured, pool, report)
+    else:
+        with captured.undisturbed() as example:
+            report.notes += filter(None, [fold_tables(captured, example)])
     module = captured.module
     # Kept unchanged: it is compared with, and runs if the rewritten graph loses.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))

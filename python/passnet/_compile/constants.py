@@ -1,4 +1,4 @@
-"""Inference freezing: values that depend on nothing but the state of the model are computed once."""
+"""Values that no argument of a call decides are computed once: of the state of a frozen model, or of nothing at all."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ from passnet._compile.capture import Captured
 _LARGE_BYTES = 16 << 20
 
 
+def fold_tables(captured: Captured, example: Sequence[torch.Tensor]) -> str | None:
+    """Folds what depends on nothing, such as positions and tables that are copied from the host in each call, which prevent a CUDA graph.
+
+    Returns what was done, in words; None if there is nothing of that kind.
+    """
+    nodes = captured.module.graph.nodes
+    if captured.mutated or not any(node.op == "call_function" and not node.all_input_nodes for node in nodes):
+        return None
+    return _folded(captured, example, of_state=False)
+
+
 def fold_constants(captured: Captured, example: Sequence[torch.Tensor]) -> str:
     """Folds normalised weights, casts, position biases and the like, in the captured graph itself. Returns what was done, in words.
 
@@ -23,18 +34,22 @@ def fold_constants(captured: Captured, example: Sequence[torch.Tensor]) -> str:
     """
     if captured.mutated:
         return "no constant is folded: the graph writes to an argument or a buffer"
+    return _folded(captured, example, of_state=True) or "there is no constant to fold"
+
+
+def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bool) -> str | None:
     module = captured.module
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
     count = len(captured.used)
     places = [node for node in graph.nodes if node.op == "placeholder"]
     state = dict(zip(places[count:], captured.state, strict=True))
-    finder = _Finder(torch.fx.GraphModule(module, graph), state)
+    finder = _Finder(torch.fx.GraphModule(module, graph), state if of_state else {})
     with torch.no_grad():
         expected = finder.run(*example)
     constants = finder.constants(expected)
     if not constants:
-        return "there is no constant to fold"
+        return None
     last = places[-1] if places else None
     for node, value in constants.items():
         with graph.inserting_before() if last is None else graph.inserting_after(last):
@@ -53,11 +68,12 @@ def fold_constants(captured: Captured, example: Sequence[torch.Tensor]) -> str:
     if reason:
         return f"no constant is folded: the result would be another: {reason}"
     captured.module, captured.state = folded, values
-    return f"{len(constants)} values are computed once from the state of the model"
+    source = "the state of the model" if of_state else "nothing that can change"
+    return f"{len(constants)} values are computed once from {source}"
 
 
 class _Finder(torch.fx.Interpreter):
-    """Runs a graph, and keeps the values that depend on nothing but its state."""
+    """Runs a graph, and keeps the values that depend on nothing but this state."""
 
     def __init__(self, module: torch.fx.GraphModule, state: dict[torch.fx.Node, torch.Tensor]) -> None:
         super().__init__(module)
