@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 from passnet import _native
 
 _POLL_SECONDS = 0.001
+# The time of a fork grows with the memory of the process. After one that takes longer, there are no more copies.
+_LONG_FORK_SECONDS = 0.1
 # The numbers of all functions fit into a pipe, which holds 64 KiB.
 _RECORD_BYTES, _MOST = 4, 16_384
 
@@ -22,7 +24,7 @@ _RECORD_BYTES, _MOST = 4, 16_384
 def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, seconds: float) -> None:
     """Calls each function in one of several copies of this process, and waits for the copies, at most for this time.
 
-    Results and exceptions are lost, and output goes nowhere. The functions must not use a device. Copies that take longer are
+    There are fewer copies if a fork takes long. Results and exceptions are lost, and output goes nowhere. The functions must not use a device. Copies that take longer are
     killed. Threads of this process do not exist in the copies, so a function that waits for one of them is killed too.
     """
     read, write = os.pipe()
@@ -35,10 +37,13 @@ def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, second
             with warnings.catch_warnings():
                 # Python warns that locks of other threads may be held in the copy.
                 warnings.simplefilter("ignore", DeprecationWarning)
+                begin = time.monotonic()
                 child = os.fork()
             if child == 0:
                 _work(functions, read, parent)
             children.append(child)
+            if time.monotonic() - begin > _LONG_FORK_SECONDS:
+                break
         _wait(children, seconds)
     except OSError:
         # No memory or no processes are left; what is missing is computed by the caller.
