@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::{
     attacks,
     command::{cargo, step, step_in_background},
-    disk::TEST_BUILDS,
+    disk::test_builds,
     environment::{BuildProfile, Environment, require_space},
     tidy,
 };
@@ -20,7 +20,7 @@ const TEST_PACKAGES: &[&str] = &["pytest", "pytest-xdist", "ruff", "torchvision"
 const MOST_PYTHON_PROCESSES: usize = 8;
 
 pub(crate) fn test(root: &Path) -> Result<()> {
-    require_space(root, TEST_BUILDS)?;
+    require_space(root, test_builds())?;
     step("rustfmt", cargo(root).args(["fmt", "--all", "--check"]))?;
     tidy::tidy(root, &[])?;
     // The Rust code is built while PyTorch is downloaded and unpacked.
