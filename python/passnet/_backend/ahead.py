@@ -47,7 +47,7 @@ def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> int:
     for rule, types in _places(module, passes):
         values = [value.make() if isinstance(value, _Type) else value for value in types]
         launches += launches_of(unchecked_replacement(getattr(rule, "origin", rule)), values)
-    return len(launches) if _compile(launches) else 0
+    return len(launches) if launches and _compile(launches) else 0
 
 
 def launches_of(replacement: Callable[..., Any], values: Sequence[Any]) -> list[Launch]:

@@ -19,6 +19,7 @@ import torch.fx
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import default_partition
 
+from passnet._backend.ahead import compile_ahead
 from passnet._backend.aten import ALL, POINTWISE, formulas, in_torch
 from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
@@ -243,6 +244,7 @@ def _judged(
     module: torch.fx.GraphModule, passes: Sequence[Pass], values: Sequence[Any]
 ) -> tuple[list[Region], dict[str, torch.fx.Graph]]:
     """Leaves regions that are wrong or slow to PyTorch. Returns all regions, and the patterns of those that are left."""
+    compile_ahead(module, passes)
     judge = Judge(module, passes, aliases=False)
     judge.run(*values)
     for node, region in judge.regions.items():
