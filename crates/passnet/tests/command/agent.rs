@@ -262,7 +262,13 @@ fn the_teacher_gives_lessons_in_four_styles_and_says_only_what_was_observed() {
     let output = passnet(&arguments);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let trajectories = json_lines(&out.join("trajectories.jsonl"));
-    let count = format!("{} lessons", trajectories.len());
+    // A mistake in a part of a kernel that these shapes do not reach is left out, and counted.
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let left_out = said.rsplit_once(" are left out").map_or(0, |(before, _)| {
+        before.rsplit(' ').next().unwrap().parse::<usize>().expect("a number of trajectories")
+    });
+    assert!(left_out <= 1, "{said}");
+    let count = format!("{} lessons", trajectories.len() + left_out);
     assert!(String::from_utf8_lossy(&counted.stdout).starts_with(&count), "{count} {counted:?}");
     for trajectory in &trajectories {
         says_only_what_was_observed(trajectory);

@@ -80,7 +80,7 @@ fn a_run_is_made_resumed_scored_and_reported() {
     bench("dir:suites/demo/passes", 0);
     let (_, err) = bench("dir:suites/demo/passes", 0);
     assert!(err.contains("1 verdict reused"), "{err}");
-    let (_, err) = bench("noop", 1);
+    let (_, err) = bench("noop", 2);
     assert!(err.contains("author"), "the run belongs to another author: {err}");
 
     let (out, _) = check(&["score", run, "--format", "json"], 0);
