@@ -19,7 +19,8 @@ from torch.overrides import TorchFunctionMode
 from passnet import _native
 from passnet._backend.fallback import unchecked_replacement
 from passnet._backend.forked import run_forked
-from passnet._backend.regions import regions_of
+from passnet._backend.regions import kind_of, regions_of
+from passnet._backend.types import device_of, uninitialized
 from passnet._passes.load import Pass
 from passnet.kernels._errors import is_fatal
 from passnet.kernels._prepared import ALLOCATIONS, QUESTIONS
@@ -37,17 +38,18 @@ Launch = tuple[Any, tuple[Any, ...], dict[str, Any]]
 """A `triton.jit` function with the positional and named arguments of a launch; types stand for tensors."""
 
 
-def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> int:
-    """Compiles the Triton kernels that the places of these passes launch on a GPU. Returns how many launches it has compiled for.
+def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
+    """Compiles the Triton kernels that the places of these passes launch on a GPU.
 
     The arguments are those that the noted types of the graph say (`example_value`). No kernel runs. A kernel that fails to compile
     and a place whose launches depend on values are left for their first call.
     """
     launches: list[Launch] = []
-    for rule, types in _places(module, passes):
-        values = [value.make() if isinstance(value, _Type) else value for value in types]
+    for rule, noted in _places(module, passes):
+        values = [uninitialized(value) if isinstance(value, torch.Tensor) else value for value in noted]
         launches += launches_of(unchecked_replacement(getattr(rule, "origin", rule)), values)
-    return len(launches) if launches and _compile(launches) else 0
+    if launches:
+        _compile(launches)
 
 
 def launches_of(replacement: Callable[..., Any], values: Sequence[Any]) -> list[Launch]:
@@ -71,17 +73,6 @@ def launches_of(replacement: Callable[..., Any], values: Sequence[Any]) -> list[
     return seen
 
 
-class _Type:
-    """A tensor without memory."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.of = tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device
-
-    def make(self) -> torch.Tensor:
-        shape, stride, dtype, device = self.of
-        return torch.empty_strided(shape, stride, dtype=dtype, device=device)
-
-
 class _UnknownError(Exception):
     """A value is not known before the graph runs."""
 
@@ -96,21 +87,21 @@ class _OnlyLaunches(TorchFunctionMode):
 
 
 def _places(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Iterator[tuple[Pass, list[Any]]]:
-    """Each pass with the arguments of its places on a GPU, once for places with the same types."""
+    """Each pass with the arguments of its places on a GPU, once for places with the same types. Tensors have no memory."""
     done = set()
     for node, rule in regions_of(module.graph, passes).items():
         try:
-            types = [_type(argument) for argument in node.args]
+            noted = [_noted(argument) for argument in node.args]
         except _UnknownError:
             continue
-        key = rule.name, *(value.of if isinstance(value, _Type) else repr(value) for value in types)
-        if key not in done and any(isinstance(value, _Type) and value.of[-1].type == "cuda" for value in types):
+        key = rule.name, *map(kind_of, noted)
+        if key not in done and device_of(noted).type == "cuda":
             done.add(key)
-            yield rule, types
+            yield rule, noted
 
 
-def _type(argument: Any) -> Any:
-    """The type of a tensor, or another value itself. Raises `_UnknownError`."""
+def _noted(argument: Any) -> Any:
+    """The tensor that Dynamo noted for a value of the graph, or another value itself. Raises `_UnknownError`."""
     if not isinstance(argument, torch.fx.Node):
         return argument
     value = argument.meta.get("example_value")
@@ -118,7 +109,7 @@ def _type(argument: Any) -> Any:
         raise _UnknownError
     if value.layout != torch.strided or not all(type(size) is int for size in (*value.shape, *value.stride())):
         raise _UnknownError
-    return _Type(value)
+    return value
 
 
 def _untouched(argument: Any) -> Any:
@@ -127,15 +118,15 @@ def _untouched(argument: Any) -> Any:
     return argument.dtype if is_aligned else argument
 
 
-def _compile(launches: Sequence[Launch]) -> bool:
-    """Compiles for launches in several processes. Returns whether this version of Triton can do that."""
+def _compile(launches: Sequence[Launch]) -> None:
+    """Compiles for launches in several processes, if this version of Triton can do that."""
     try:
         from triton import AsyncCompileMode, knobs
     except ImportError:
-        return False
+        return
     if knobs.compilation.always_compile:
         # Nothing is read from the cache on disk, through which the processes return kernels.
-        return False
+        return
     deferred = _Deferred()
     with AsyncCompileMode(deferred, ignore_errors=True):
         for function, arguments, named in launches:
@@ -146,7 +137,6 @@ def _compile(launches: Sequence[Launch]) -> bool:
                 if is_fatal(error):
                     raise
         deferred.run()
-    return True
 
 
 class _Deferred(Executor):

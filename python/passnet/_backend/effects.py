@@ -11,6 +11,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from passnet._backend.types import uninitialized
+
 
 @dataclass(frozen=True)
 class Effects:
@@ -65,7 +67,7 @@ def _fake(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     if not tensor.is_inference():
         return mode.from_tensor(tensor, static_shapes=True)
     # An inference tensor does not count how often it was written to.
-    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    return uninitialized(tensor)
 
 
 def _version(tensor: torch.Tensor) -> int:

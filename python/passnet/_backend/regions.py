@@ -126,7 +126,7 @@ class Judge(torch.fx.Interpreter):
     def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
         # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
         # What the results are compared by is part of the key, as it changes the judgement.
-        key = rule.replacement, escapes, unseen, *(_kind(value) for value in values)
+        key = rule.replacement, escapes, unseen, *(kind_of(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))
             self._decide(rule, values, region, escapes, unseen)
@@ -195,7 +195,8 @@ def _operations(rule: Pass) -> int:
     return sum(node.op not in ("placeholder", "output") for node in rule.pattern.nodes)
 
 
-def _kind(value: Any) -> Any:
+def kind_of(value: Any) -> Any:
+    """The facts that a judgement of a value depends on: the type of a tensor, or another value itself."""
     if isinstance(value, torch.Tensor):
         kind = value.dtype, value.device, tuple(value.shape), value.stride(), value.is_inference()
         return *kind, _is_lazy(value)

@@ -10,10 +10,15 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 
+def uninitialized(value: torch.Tensor) -> torch.Tensor:
+    """A tensor of the same type in new memory, whose elements are not set."""
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+
+
 def without_data(value: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     """A tensor of the same type without data, as Dynamo notes it."""
     with mode:
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+        return uninitialized(value)
 
 
 def typed_pattern(pattern: torch.fx.Graph, values: Sequence[Any]) -> torch.fx.Graph:

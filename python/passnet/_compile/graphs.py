@@ -13,6 +13,7 @@ import torch.fx
 from torch.autograd.graph import increment_version
 
 from passnet._backend.recording import own_workspaces
+from passnet._backend.types import uninitialized
 from passnet._compile.capture import Captured
 
 _WARM_UPS = 3
@@ -321,6 +322,6 @@ def _static(tensor: torch.Tensor) -> torch.Tensor:
     """Memory of its own for an input, with its strides and content."""
     if torch._debug_has_internal_overlap(tensor) == 1:
         raise NotGraphedError("an argument is expanded: several of its elements are one in memory")
-    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    copy = uninitialized(tensor)
     copy.copy_(tensor)
     return copy
