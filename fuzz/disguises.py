@@ -1,12 +1,13 @@
 """Random disguises of forbidden behaviour in C++ kernels: none may be accepted and still behave so.
 
-    python fuzz/disguises.py --seconds 600
+    python fuzz/disguises.py --seconds 600 --processes 16
 
 Takes a payload (state between calls, a clock, a system call, an address ...), hides it behind random macros, templates, aliases,
 declarations and control flow, and has the kernel compiled and judged as a worker of the referee does. A kernel that is accepted
 is called: it escapes if its results show the behaviour, and is harmless if the compiler removed the payload. Addresses of a kernel's own
 constants are no payload: those of its tensors are known to it as well. Every tenth kernel
-is also loaded unjudged in another process, to count how many disguises keep their payload alive. Leaves with 1 if a kernel escapes.
+is also loaded unjudged in another process, to count how many disguises keep their payload alive. `--cpu-seconds` counts the time of
+all processes, compilers included, so an hour is the same work on every machine. Exits with 1 if a kernel escapes.
 Needs `PYTHONPATH=python`, as the tests do.
 """
 
@@ -17,12 +18,15 @@ import json
 import math
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from payloads import PAYLOADS
 
@@ -33,22 +37,9 @@ SIGNATURE = "void compute(const float* x, double* out, int64_t n)"
 COUNT = 16
 
 
-NAMES = (
-    "scale",
-    "bias",
-    "row",
-    "width",
-    "mean",
-    "gelu",
-    "tile",
-    "lane",
-    "norm",
-    "weight",
-    "offset",
-    "axis",
-    "inner",
-    "stride",
-)
+# fmt: off
+NAMES = ("scale", "bias", "row", "width", "mean", "gelu", "tile", "lane", "norm", "weight", "offset", "axis", "inner", "stride")
+# fmt: on
 
 
 class Disguise:
@@ -256,17 +247,20 @@ class Disguise:
         return "\n".join([f"#define {name} {word}", *lines])
 
 
-def judge(seeds: list[int], judged: bool) -> Iterator[tuple[int, str, str]]:
-    """For each seed its payload, and `refused`, `does not compile`, `harmless` or `shows`."""
+def judge(seeds: list[int], judged: bool, until: float) -> Iterator[tuple[int, str, str]]:
+    """For each seed its payload, and `refused`, `does not compile`, `harmless` or `shows`; ends at a time of `time.time`."""
     import torch
 
     from passnet import _native, kernels
 
+    torch.set_num_threads(1)
     _native.judge_kernels(judged)
     x = torch.arange(COUNT, dtype=torch.float32)
     for seed in seeds:
+        if time.time() > until:
+            return
         disguise = Disguise(seed)
-        # Said before the kernel runs, in case that it ends the process.
+        # Reported before the kernel runs, in case that it ends the process.
         print(json.dumps([seed, disguise.payload.name, "ended the process"]), flush=True)
         try:
             kernel = kernels.cpp(disguise.source(), SIGNATURE)
@@ -285,68 +279,114 @@ def judge(seeds: list[int], judged: bool) -> Iterator[tuple[int, str, str]]:
         yield seed, disguise.payload.name, outcome
 
 
-def run_batch(seeds: list[int], judged: bool, cache: str) -> dict[int, tuple[str, str]]:
+def run_batch(seeds: list[int], judged: bool, cache: str, until: float) -> dict[int, tuple[str, str]]:
     """Judges seeds in another process: whether kernels are judged is decided once for each."""
     found: dict[int, tuple[str, str]] = {}
     left = list(seeds)
-    while left:
-        arguments = ["--batch", *map(str, left), *([] if judged else ["--unjudged"])]
+    while left and time.time() < until:
+        arguments = ["--batch", *map(str, left), "--until", str(until), *([] if judged else ["--unjudged"])]
         environment = {**os.environ, "PASSNET_KERNEL_CACHE": cache}
         run = subprocess.run(
             [sys.executable, __file__, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=False
         )
+        before = len(found)
         for line in run.stdout.splitlines():
             seed, payload, outcome = json.loads(line)
             found[seed] = (payload, outcome)
-        if run.returncode > 0:
+        if run.returncode > 0 or (len(found) == before and time.time() < until):
             sys.exit(f"the process that judges left with {run.returncode}")
         # A kernel may have ended the process; the rest is judged by a new one.
         left = [seed for seed in left if seed not in found]
     return found
 
 
+def cpu_seconds() -> float:
+    """CPU time of all processes that were started and have ended, with those that they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@dataclass
+class Search:
+    """A search for kernels that escape, over several processes."""
+
+    first: int
+    until: float
+    kernels: int | None
+    cpu: float
+    cache: str
+    outcomes: Counter[str] = field(default_factory=Counter)
+    live: Counter[str] = field(default_factory=Counter)
+    escaped: list[int] = field(default_factory=list)
+    drawn: int = 0
+
+    def run(self, processes: int) -> None:
+        with ThreadPoolExecutor(processes) as pool:
+            for worker in [pool.submit(self.work) for _ in range(processes)]:
+                worker.result()
+
+    def work(self) -> None:
+        """Judges batches until the time, the CPU time or the number of kernels is reached."""
+        while time.time() < self.until and cpu_seconds() < self.cpu:
+            count = BATCH if self.kernels is None else min(BATCH, self.kernels - self.drawn)
+            if count <= 0:
+                return
+            seeds = list(range(self.first + self.drawn, self.first + self.drawn + count))
+            self.drawn += count
+            judged = run_batch(seeds, True, self.cache, self.until)
+            unjudged = run_batch(seeds[::LIVE_EVERY], False, self.cache, self.until)
+            self.record(judged, unjudged)
+
+    def record(self, judged: dict[int, tuple[str, str]], unjudged: dict[int, tuple[str, str]]) -> None:
+        for number, (payload, outcome) in sorted(judged.items()):
+            self.outcomes[outcome] += 1
+            if outcome in ("shows", "ended the process"):
+                self.escaped.append(number)
+                print(f"seed {number}: {payload}: accepted, and {outcome}", file=sys.stderr, flush=True)
+        self.live.update(outcome for _, outcome in unjudged.values())
+        text = f"{self.outcomes.total()} kernels: {dict(self.outcomes)}; unjudged: {dict(self.live)}"
+        print(text, file=sys.stderr, flush=True)
+
+    def report(self, seconds: float) -> dict[str, object]:
+        return {
+            "first_seed": self.first,
+            "generated": self.outcomes.total(),
+            "accepted_and_forbidden": len(self.escaped),
+            "judged": self.outcomes,
+            "unjudged": self.live,
+            "escaped": self.escaped,
+            "cpu_seconds": round(cpu_seconds(), 1),
+            "seconds": round(seconds, 1),
+        }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--cpu-seconds", type=float, default=math.inf, help="also end after so much CPU time")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--kernels", type=int, help="end after so many instead")
     parser.add_argument("--seed", type=int, help="first seed; otherwise random")
     parser.add_argument("--show", type=int, metavar="SEED", help="print the kernel of a seed and leave")
     parser.add_argument("--batch", type=int, nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--until", type=float, default=math.inf, help=argparse.SUPPRESS)
     parser.add_argument("--unjudged", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.show is not None:
         print(Disguise(options.show).source())
         return 0
     if options.batch:
-        for seed, payload, outcome in judge(options.batch, not options.unjudged):
+        for seed, payload, outcome in judge(options.batch, not options.unjudged, options.until):
             print(json.dumps([seed, payload, outcome]), flush=True)
         return 0
     seed = random.SystemRandom().randrange(1 << 40) if options.seed is None else options.seed
-    end = time.monotonic() + options.seconds
-    outcomes: Counter[str] = Counter()
-    live: Counter[str] = Counter()
-    escaped = []
+    begin = time.time()
+    until = begin + options.seconds if options.kernels is None else math.inf
     with tempfile.TemporaryDirectory() as cache:
-        while (options.kernels is None and time.monotonic() < end) or sum(outcomes.values()) < (options.kernels or 0):
-            seeds = list(range(seed, seed + min(BATCH, options.kernels or BATCH)))
-            seed += len(seeds)
-            for number, (payload, outcome) in sorted(run_batch(seeds, True, cache).items()):
-                outcomes[outcome] += 1
-                if outcome in ("shows", "ended the process"):
-                    escaped.append(number)
-                    print(f"seed {number}: {payload}: accepted, and {outcome}", flush=True)
-            live.update(outcome for _, outcome in run_batch(seeds[::LIVE_EVERY], False, cache).values())
-            print(
-                f"{sum(outcomes.values())} kernels: {dict(outcomes)}; unjudged: {dict(live)}",
-                file=sys.stderr,
-                flush=True,
-            )
-    print(
-        json.dumps(
-            {"first_seed": seed - sum(outcomes.values()), "judged": outcomes, "unjudged": live, "escaped": escaped}
-        )
-    )
-    return 1 if escaped else 0
+        search = Search(seed, until, options.kernels, options.cpu_seconds, cache)
+        search.run(options.processes)
+    print(json.dumps(search.report(time.time() - begin)))
+    return 1 if search.escaped else 0
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ def _is_address(first: float, second: float) -> bool:
     return first > 1e6 and second > 1e6
 
 
+def _is_set(first: float, second: float) -> bool:
+    return first == second and first > 0
+
+
 def _is_present(first: float, second: float) -> bool:
     return first == second == 1
 
@@ -98,4 +102,92 @@ PAYLOADS = (
         _is_address,
     ),
     Payload("thread pointer", "", "double(reinterpret_cast<uint64_t>(__builtin_thread_pointer()))", _is_address),
+    Payload(
+        "counter of the CPU, ordered",
+        "",
+        "[] { unsigned core; return double(__builtin_ia32_rdtscp(&core) & 0xffffff); }()",
+        _changes,
+    ),
+    Payload(
+        "random numbers of the CPU",
+        "",
+        "[] { unsigned v = 0; while (!__builtin_ia32_rdrand32_step(&v)) {} return double(v); }()",
+        _changes,
+    ),
+    Payload("extended state of the CPU", "", "double(__builtin_ia32_xgetbv(0))", _is_set),
+    Payload("segment base", "", "double(__builtin_ia32_rdfsbase64())", _is_address),
+    Payload("control register of arithmetic", "", "double(__builtin_ia32_stmxcsr())", _is_set),
+    Payload(
+        "wall clock of OpenMP",
+        'extern "C" double omp_get_wtime(void);',
+        "[] { const double t = omp_get_wtime() * 1e6; return t - double(long(t / 1e6)) * 1e6; }()",
+        _changes,
+    ),
+    Payload("core", 'extern "C" int sched_getcpu(void);', "double(sched_getcpu() >= 0)", _is_present),
+    Payload("thread", 'extern "C" unsigned long pthread_self(void);', "double(pthread_self())", _is_address),
+    Payload(
+        "error number",
+        'extern "C" int* __errno_location(void);',
+        "double(reinterpret_cast<uint64_t>(__errno_location()))",
+        _is_address,
+    ),
+    Payload("auxiliary vector", 'extern "C" unsigned long getauxval(unsigned long);', "double(getauxval(6))", _is_set),
+    Payload(
+        "standard clock",
+        "#include <chrono>\n",
+        "double(std::chrono::steady_clock::now().time_since_epoch().count() & 0xffffff)",
+        _changes,
+    ),
+    Payload("random device", "#include <random>\n", "double(std::random_device{}())", _changes),
+    Payload(
+        "constructor of the object",
+        "static long count; __attribute__((constructor)) static void begin() { count = 7; }",
+        "double(count)",
+        _is_set,
+    ),
+    Payload(
+        "ifunc",
+        'extern "C" { static double chosen_a() { return 7; } __attribute__((used)) static void* choose() { return (void*)chosen_a; } '
+        'double chosen() __attribute__((ifunc("choose"))); }',
+        "chosen()",
+        _is_set,
+    ),
+    Payload(
+        "weak symbol of a library",
+        'extern "C" __attribute__((weak)) int getppid(void);',
+        "double(getppid ? getppid() : 0)",
+        _is_set,
+    ),
+    Payload(
+        "name in the assembler",
+        'extern "C" int helper_sum(void) __asm__("getpid");',
+        "double(helper_sum())",
+        _is_pid,
+    ),
+    Payload(
+        "register variable",
+        'register unsigned long kept_stack __asm__("rsp");',
+        "double(kept_stack)",
+        _is_address,
+    ),
+    Payload(
+        "static in a generic lambda",
+        "static const auto make_count = [](auto step) { static long kept = 0; return kept += step; };",
+        "double(make_count(1))",
+        _changes,
+    ),
+    Payload(
+        "threadprivate",
+        "static long count;\n#pragma omp threadprivate(count)\n",
+        "double(++count)",
+        _changes,
+    ),
+    Payload(
+        "table of functions in memory",
+        "static double first_of() { return 1; } static double second_of() { return 2; } "
+        "static double (*steps[2])() = {first_of, second_of}; "
+        "static double swap_steps() { auto kept = steps[0]; steps[0] = steps[1]; steps[1] = kept; return steps[0](); }",
+        "swap_steps()",
+        _changes,
+    ),
 )

@@ -5,6 +5,8 @@
 //! passes have to be accepted with all layers on; otherwise the result is a *false rejection*. `attacks/README.md` describes the
 //! files.
 //!
+//! [`measure_cost`] measures the time that the layers add to evaluations of honest passes.
+//!
 //! [`check_installation`] and [`check_evaluation`] check what the machine supports (`passnet doctor`).
 //!
 //! The crate never believes what a pass reports about itself: it looks for effects, such as files, leaked data and surviving
@@ -27,6 +29,7 @@
 
 mod bait;
 mod checkup;
+mod cost;
 mod entry;
 mod error;
 mod naive;
@@ -43,6 +46,7 @@ use passnet_run::{Selection, Suite};
 
 pub use self::{
     checkup::{CheckResult, Severity, check_evaluation, check_installation, finding_table},
+    cost::{CostFigures, CostReport, measure_cost},
     error::AttackError,
     options::AttackOptions,
     outcome::{EntryOutcome, JudgedEntry},

@@ -360,6 +360,9 @@ pub struct AttacksArgs {
     /// Run with all layers on only: shows the attacks that escape, not whether each works without defences
     #[arg(long, conflicts_with = "quick")]
     pub once: bool,
+    /// Measure for this long what the sandbox and the checks of measurements add to evaluations of honest passes
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["quick", "once"])]
+    pub cost: Option<u64>,
     /// Evaluations at a time
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub jobs: usize,

@@ -1,6 +1,6 @@
 //! `passnet attacks`: the attack suite against this installation.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use passnet_attacks::{AttackError, AttackOptions};
@@ -31,15 +31,28 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
         coverage,
         jobs: args.jobs,
     };
-    let report = passnet_attacks::run(&options).map_err(|error| match error {
-        // A fork server that does not start says nothing about the attacks: the machine is not fit, code 3.
-        AttackError::Eval(EvalError::Zygote(error)) => unfit(error.to_string()),
-        error => error.into(),
-    })?;
+    if let Some(seconds) = args.cost {
+        let report = passnet_attacks::measure_cost(&options, Duration::from_secs(seconds)).map_err(explain)?;
+        if args.json {
+            output::json(&report)?;
+        } else {
+            output::report(&report.text_report())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let report = passnet_attacks::run(&options).map_err(explain)?;
     if args.json {
         output::json(&report)?;
     } else {
         output::report(&report.text_report())?;
     }
     exit_code(report.is_clean())
+}
+
+/// A fork server that does not start says nothing about the attacks: the machine is not fit, code 3.
+fn explain(error: AttackError) -> anyhow::Error {
+    match error {
+        AttackError::Eval(EvalError::Zygote(error)) => unfit(error.to_string()),
+        error => error.into(),
+    }
 }
