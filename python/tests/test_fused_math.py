@@ -75,7 +75,16 @@ def _source() -> str:
         'extern "C" void half_rows(const float* x, float16* stored, float* rounded) {\n'
         f"    ::store(x, stored, {_COUNT}), ::load(stored, rounded, {_COUNT});\n}}\n"
     )
-    return _START + body + folds + bounds + sums + columns + ends + rounding
+    # A product with two uses: one stores it, the other one contracts it.
+    contracted = (
+        'extern "C" void contract(const float* x, const float* y, float* products, float* sums, float* plain) {\n'
+        f"    for (int64_t k = 0; k < {_COUNT}; k += lanes) {{\n"
+        "        const vec a = get_row(x + k), b = get_row(y + k), product = a * b;\n"
+        "        put_row(products + k, product);\n"
+        "        put_row(sums + k, multiply_add(a, b, a));\n"
+        "        put_row(plain + k, kept(product) + a);\n    }\n}\n"
+    )
+    return _START + body + folds + bounds + sums + columns + ends + rounding + contracted
 
 
 @pytest.fixture(scope="module", params=[4, 8, 16], ids="lanes{}".format)
@@ -92,11 +101,11 @@ def functions(request: pytest.FixtureRequest) -> dict[str, object]:
         "void end(const float* x, float* out, float* strided, int64_t left)",
         "void half(const float* x, float16* vectors, float16* scalars, float* rounded)",
         "void half_rows(const float* x, float16* stored, float* rounded)",
+        "void contract(const float* x, const float* y, float* products, float* sums, float* plain)",
         flags=(*_FLAGS, f"-DPASSNET_VECTOR_LANES={request.param}"),
     )
-    return dict(
-        zip((*_FUNCTIONS, "fold", "bound", "sum", "column_sum", "end", "half", "half_rows"), compiled, strict=True)
-    )
+    others = ("fold", "bound", "sum", "column_sum", "end", "half", "half_rows", "contract")
+    return dict(zip((*_FUNCTIONS, *others), compiled, strict=True))
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86 CPUs")
@@ -231,6 +240,16 @@ def test_half_precision_is_rounded_to_nearest(functions: dict) -> None:
     wanted = x.half()
     for found in (vectors, scalars, stored, rounded.half(), loaded.half()):
         assert torch.equal(found, wanted)
+
+
+def test_products_are_contracted_where_eager_mode_contracts_them(functions: dict) -> None:
+    torch.manual_seed(6)
+    x, y = torch.randn(2, _COUNT)
+    products, sums, plain = torch.empty(3, _COUNT)
+    functions["contract"](x, y, products, sums, plain)
+    assert torch.equal(products, x * y)
+    assert torch.equal(sums, torch.addcmul(x, x, y))
+    assert torch.equal(plain, x * y + x)
 
 
 @pytest.fixture(scope="module", params=_CAPABILITIES, ids=str.lower)

@@ -21,11 +21,26 @@ static inline float float_of(uint32_t bits) {
 // A value as it would be stored: a product is not contracted with what is added to it. Compilers cannot see through this.
 template <class T>
 static inline T kept(T value) {
-#ifdef __x86_64__
-    asm("" : "+x"(value));
+#if defined(__AVX512F__)
+    constexpr std::size_t widest = 64;
+#elif defined(__AVX__)
+    constexpr std::size_t widest = 32;
 #else
-    asm("" : "+w"(value));
+    constexpr std::size_t widest = 16;
 #endif
+    if constexpr (sizeof(T) > widest) {
+        // No register holds all of it.
+        float part[sizeof(T) / sizeof(float)];
+        std::memcpy(part, &value, sizeof value);
+        for (float& one : part) one = kept(one);
+        std::memcpy(&value, part, sizeof value);
+    } else {
+#ifdef __x86_64__
+        asm("" : "+x"(value));
+#else
+        asm("" : "+w"(value));
+#endif
+    }
     return value;
 }
 
@@ -72,7 +87,7 @@ struct bfloat16 {
 
 // a * b + c, rounded once where the CPU can: eager mode computes this inside one operation.
 static inline float multiply_add(float a, float b, float c) {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return __builtin_fmaf(a, b, c);
 #else
     return a * b + c;

@@ -28,6 +28,10 @@ static inline float choose(bool c, float a, float b) { return c ? a : b; }
 static inline vec choose(mask c, vec a, vec b) { return c ? a : b; }
 static inline mask choose(mask c, mask a, mask b) { return (c & a) | (~c & b); }
 
+// a * b + c, rounded once where the CPU can. Compilers contract a product only if all its uses can be contracted and stand next to
+// it; the hidden factor makes this a product of its own.
+static inline vec multiply_add(vec a, vec b, vec c) { return kept(a) * b + c; }
+
 static inline float add_lanes(vec x) {
     for (int64_t width = lanes / 2; width > 0; width /= 2)
         for (int64_t i = 0; i < width; ++i) x[i] += x[i + width];

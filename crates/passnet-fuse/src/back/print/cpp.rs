@@ -1,6 +1,7 @@
 //! C++ for CPUs: one function per program, its loops ready for the compiler's vectoriser.
 
 mod columns;
+mod contraction;
 mod division;
 pub(crate) mod functions;
 mod lanes;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::{DType, Nests};
 
-use self::division::Division;
+use self::{contraction::Contractions, division::Division};
 use super::{buffer_names, order::ValueDepths, size, summed};
 use crate::{
     front::{
@@ -70,6 +71,7 @@ impl<'p> CppPrinter<'p> {
             indent: 1,
             names: BTreeMap::new(),
             summed: BTreeSet::new(),
+            contractions: Contractions::default(),
             vars: BTreeMap::new(),
             folds: BTreeMap::new(),
             count: 0,
@@ -122,6 +124,7 @@ struct CppPrinter<'p> {
     names: BTreeMap<ExprId, String>,
     /// Rounded products that something is added to.
     summed: BTreeSet<ExprId>,
+    contractions: Contractions,
     vars: BTreeMap<Var, String>,
     folds: BTreeMap<TensorId, String>,
     count: usize,
@@ -176,6 +179,7 @@ impl CppPrinter<'_> {
         self.rows.clear();
         self.filled.clear();
         self.summed = summed(&self.program.arena, &roots(stage));
+        self.contractions = Contractions::of(&self.program.arena, &roots(stage));
         self.sums = self.sums_of(stage);
         let all: Vec<&Statement> = stage
             .segments

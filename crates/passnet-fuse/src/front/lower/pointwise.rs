@@ -238,11 +238,16 @@ impl<'g> Lowering<'g> {
             wide.push(self.widen(operand)?);
         }
         let wide_type = self.tensors[wide[0]].dtype;
-        let mut product = self.map(ScalarFn::Binary(Binary::Mul), &[wide[1], wide[2]], wide_type)?;
+        let mut factors = [wide[1], wide[2]];
         if value != 1.0 {
             let value = self.fill(value, wide_type);
-            product = self.map(ScalarFn::Binary(Binary::Mul), &[value, product], wide_type)?;
+            factors = match self.target {
+                // Eager mode contracts the product with the second tensor.
+                Target::Cpu => [self.map(ScalarFn::Binary(Binary::Mul), &[value, wide[1]], wide_type)?, wide[2]],
+                Target::Cuda => [value, self.map(ScalarFn::Binary(Binary::Mul), &factors, wide_type)?],
+            };
         }
+        let product = self.map(ScalarFn::Binary(Binary::Mul), &factors, wide_type)?;
         let sum = self.map(ScalarFn::Binary(Binary::Add), &[wide[0], product], wide_type)?;
         Some(self.cast(sum, dtype))
     }

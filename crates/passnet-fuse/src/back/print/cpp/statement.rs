@@ -83,7 +83,7 @@ impl CppPrinter<'_> {
                 self.program.arena.get(id),
                 Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } | Expr::Reduced { .. }
             );
-            if is_trivial || self.names.contains_key(&id) {
+            if is_trivial || self.names.contains_key(&id) || self.contractions.absorb(id) {
                 continue;
             }
             if let &Expr::Round(product, DType::Float32) = self.program.arena.get(id)

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{CppPrinter, kind_type, storage_type};
+use super::{CppPrinter, contraction::factors, kind_type, storage_type};
 use crate::{
     back::print::{size, sum},
     front::{
@@ -48,8 +48,9 @@ impl CppPrinter<'_> {
                 }
             }
             Expr::Unary(op, a) => self.unary(*op, *a, kind),
-            Expr::Binary(op, a, b) if self.has_lanes(id) => self.binary(*op, *a, *b, true),
-            Expr::Binary(op, a, b) => self.binary(*op, *a, *b, false),
+            Expr::Binary(op, a, b) => {
+                self.contracted(id).unwrap_or_else(|| self.binary(*op, *a, *b, self.has_lanes(id)))
+            }
             Expr::Select(condition, a, b) if self.has_lanes(id) => {
                 format!("choose({}, {}, {})", self.operand(*condition), self.operand(*a), self.operand(*b))
             }
@@ -130,6 +131,21 @@ impl CppPrinter<'_> {
             Unary::Trunc => "trunc_of",
         };
         format!("{function}({a})")
+    }
+
+    /// Returns the text of a sum that the compiler would not contract.
+    fn contracted(&self, sum: ExprId) -> Option<String> {
+        let arena = &self.program.arena;
+        let product = self.contractions.product_of(sum)?;
+        let (x, y) = factors(arena, product)?;
+        let &Expr::Binary(op, a, b) = arena.get(sum) else { return None };
+        let operand = |id| if self.has_lanes(sum) { self.operand(id) } else { self.expr(id) };
+        let (x, y, other) = (operand(x), operand(y), operand(if product == a { b } else { a }));
+        Some(match op {
+            Binary::Sub if product == a => format!("multiply_add({x}, {y}, -{other})"),
+            Binary::Sub => format!("multiply_add(-{x}, {y}, {other})"),
+            _ => format!("multiply_add({x}, {y}, {other})"),
+        })
     }
 
     fn binary(&self, op: Binary, a: ExprId, b: ExprId, has_lanes: bool) -> String {
