@@ -1,21 +1,12 @@
 //! The training environment: episodes by JSON, one request and one reply at a time.
 //!
-//! ```text
-//! {"op": "tasks"}                                     -> {"tasks": [...]}
-//! {"op": "reset", "task": T}                          -> {"session": S, "messages": [...], "tools": [...]}
-//! {"op": "step", "session": S, "action": A}           -> {"messages": [...], "reward": r, "done": d, "info": {...}}
-//! {"op": "close", "session": S}                       -> {}
-//! ```
+//! The messages are types of [`passnet_record::env`]. On a fleet, an action that needs a device is refused with `retry_after_s` if
+//! the client is over its quota or the queue is full; nothing was done. A `step` with the `key` of the one before gets the same
+//! reply again, so a client whose connection broke may repeat it.
 //!
-//! On a fleet, `reset` takes the name of a `client` and its `priority` (`training` or `batch`). An action that needs a device is
-//! answered with `retry_after_s` in addition to `error` if the client is over its quota or the queue is full (`busy` says which);
-//! nothing was done. A `step` with the `key` of the one before gets the same reply again, so a client whose connection broke may
-//! repeat it.
-//!
-//! An action is an answer of a model: a chat message (an object with `content` and `tool_calls`, in any dialect) or its text.
-//! Sessions run concurrently. A reply repeats the `id` of its request; a request that cannot be served is answered with `error`.
-//! A [`transport`](crate::transport) calls [`EnvServer::handle`] from any number of threads.
+//! Sessions run concurrently. A [`transport`](crate::transport) calls [`EnvServer::answer`] from any number of threads.
 
+mod answer;
 mod client;
 mod refusal;
 
@@ -30,13 +21,18 @@ use std::{
 use passnet_eval::EvalError;
 use passnet_record::{
     ContentId, PassDirectory,
-    agent::{Message, Reward, TRAJECTORY_VERSION, TaskCheck, TaskEvaluation, ToolCall},
+    agent::{Message, Reward, TaskCheck, TaskEvaluation, ToolCall},
+    env::{ChatTool, CloseReply, EnvRequest, ResetReply, ResetRequest, StepInfo, StepReply, StepRequest, TasksReply},
     fleet::FleetClient,
 };
 use passnet_run::Suite;
-use serde_json::{Value, json};
 
-use self::{client::client_of, refusal::Refusal};
+pub use self::answer::EnvAnswer;
+use self::{
+    answer::{EnvBody, read_request},
+    client::client_of,
+    refusal::Refusal,
+};
 use crate::{
     client::{openai_message, reply_of},
     devices::{Admitted, Devices},
@@ -94,7 +90,7 @@ struct Episode {
     evaluator: Evaluator,
     client: FleetClient,
     /// Key and reply of the last action.
-    last: Option<(String, Value)>,
+    last: Option<(String, StepReply)>,
 }
 
 /// Result of one action.
@@ -115,31 +111,27 @@ impl EnvServer {
         Self { suite, evaluator, options, tasks, sessions, next }
     }
 
-    /// Answers one request.
-    pub fn handle(&self, request: &Value) -> Value {
-        let answer = match request.get("op").and_then(Value::as_str) {
-            Some("tasks") => {
-                Ok(json!({"tasks": self.suite.record.tasks.iter().map(|task| &task.id).collect::<Vec<_>>()}))
-            }
-            Some("reset") => self.reset(request),
-            Some("step") => self.step(request),
-            Some("close") => self.close(request),
-            Some(other) => Err(format!("there is no op `{other}`; there are tasks, reset, step, close").into()),
-            None => Err("a request has an `op`: tasks, reset, step, close".into()),
-        };
-        let mut answer = answer.unwrap_or_else(Refusal::reply);
-        if let (Some(fields), Some(id)) = (answer.as_object_mut(), request.get("id")) {
-            fields.insert("id".to_owned(), id.clone());
-        }
-        answer
+    /// Answers one request, a JSON object as text.
+    pub fn answer(&self, request: &str) -> EnvAnswer {
+        let (id, request) = read_request(request);
+        let body = request.map_err(Refusal::Error).and_then(|request| self.serve(request));
+        EnvAnswer { id, body: body.unwrap_or_else(|refusal| EnvBody::Refused(refusal.into())) }
     }
 
-    /// Answers one request as JSON text.
-    pub fn handle_text(&self, request: &str) -> Value {
-        match serde_json::from_str::<Value>(request) {
-            Ok(request) => self.handle(&request),
-            Err(error) => json!({"error": format!("the request is no JSON: {error}")}),
-        }
+    fn serve(&self, request: EnvRequest) -> Result<EnvBody, Refusal> {
+        Ok(match request {
+            EnvRequest::Tasks => {
+                let tasks = self.suite.record.tasks.iter().map(|task| task.id.clone()).collect();
+                EnvBody::Tasks(TasksReply { tasks })
+            }
+            EnvRequest::Reset(request) => EnvBody::Reset(self.reset(&request)?),
+            EnvRequest::Step(request) => EnvBody::Step(Box::new(self.step(request)?)),
+            EnvRequest::Close { session } => {
+                self.session(session)?;
+                self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+                EnvBody::Close(CloseReply {})
+            }
+        })
     }
 
     /// Returns the fleet that evaluates, if there is one.
@@ -166,9 +158,8 @@ impl EnvServer {
         Ok(task)
     }
 
-    fn reset(&self, request: &Value) -> Result<Value, Refusal> {
-        let name = request.get("task").and_then(Value::as_str).ok_or("`reset` needs the name of a `task`")?;
-        let (task, client) = (self.task(name)?, client_of(request)?);
+    fn reset(&self, request: &ResetRequest) -> Result<ResetReply, Refusal> {
+        let (task, client) = (self.task(&request.task)?, client_of(request)?);
         let (settings, fingerprint) = (self.evaluator.referee().settings(), self.evaluator.referee().fingerprint());
         let machine = machine_facts(settings, fingerprint);
         let messages = self.options.templates.begin(&task, settings.device, &machine, self.options.steps);
@@ -181,44 +172,31 @@ impl EnvServer {
             return Err(format!("{MAX_SESSIONS} sessions are open; close some").into());
         }
         sessions.insert(session, Arc::new(Mutex::new(episode)));
-        let tools: Vec<Value> = specs().iter().map(|tool| json!({"type": "function", "function": tool})).collect();
-        Ok(json!({
-            "schema_version": TRAJECTORY_VERSION,
-            "session": session,
-            "messages": messages.iter().map(openai_message).collect::<Vec<_>>(),
-            "tools": tools,
-        }))
+        let messages = messages.iter().map(openai_message).collect();
+        Ok(ResetReply { session, messages, tools: specs().into_iter().map(ChatTool::from).collect() })
     }
 
-    fn session(&self, request: &Value) -> Result<(u64, Arc<Mutex<Episode>>), String> {
-        let session = request.get("session").and_then(Value::as_u64).ok_or("the request needs a `session`")?;
+    fn session(&self, session: u64) -> Result<Arc<Mutex<Episode>>, String> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let episode = sessions.get(&session).ok_or_else(|| format!("there is no session {session}"))?;
-        Ok((session, Arc::clone(episode)))
+        Ok(Arc::clone(episode))
     }
 
-    fn close(&self, request: &Value) -> Result<Value, Refusal> {
-        let (session, _) = self.session(request)?;
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
-        Ok(json!({}))
-    }
-
-    fn step(&self, request: &Value) -> Result<Value, Refusal> {
-        let (_, episode) = self.session(request)?;
+    fn step(&self, request: StepRequest) -> Result<StepReply, Refusal> {
+        let StepRequest { session, action, key } = request;
+        let episode = self.session(session)?;
         let mut episode = episode.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = request.get("key").and_then(Value::as_str);
         // Before the check for the end: the repeated request may be the one that ended the episode.
         if let Some((last, reply)) = &episode.last
-            && key == Some(last)
+            && key.as_ref() == Some(last)
         {
             return Ok(reply.clone());
         }
         if episode.done {
             return Err("the episode is over; reset".into());
         }
-        let action = request.get("action").ok_or("`step` needs an `action`")?;
-        let reply =
-            reply_of(action, &specs()).ok_or("the action is no chat message: give text or an object with `content`")?;
+        let reply = reply_of(&action, &specs())
+            .ok_or("the action is no chat message: give text or an object with `content`")?;
         let client = episode.client.clone();
         // Checked before anything is done, so that a refused action can be repeated unchanged.
         let _admitted = match self.devices() {
@@ -228,8 +206,8 @@ impl EnvServer {
             _ => None,
         };
         let outcome = self.act(&mut episode, &reply.tool_calls)?;
-        let reply = self.reply(&episode, &outcome);
-        episode.last = key.map(|key| (key.to_owned(), reply.clone()));
+        let reply = self.reply(&episode, outcome);
+        episode.last = key.map(|key| (key, reply.clone()));
         Ok(reply)
     }
 
@@ -240,22 +218,22 @@ impl EnvServer {
         measured_again || calls.iter().any(|call| matches!(call.name.as_str(), "pass_evaluator" | "profile"))
     }
 
-    fn reply(&self, episode: &Episode, outcome: &ActionResult) -> Value {
-        json!({
-            "messages": outcome.messages.iter().map(openai_message).collect::<Vec<_>>(),
-            "reward": outcome.reward,
-            "done": episode.done,
-            "info": {
-                "step": episode.step,
-                "steps": self.options.steps,
-                "evaluations": outcome.evaluations,
-                "checks": outcome.checks,
-                "rules_broken": outcome.findings,
-                "score": episode.toolbox.best().map(|best| best.score),
-                "return": episode.given,
-                "interval": outcome.interval,
+    fn reply(&self, episode: &Episode, outcome: ActionResult) -> StepReply {
+        StepReply {
+            messages: outcome.messages.iter().map(openai_message).collect(),
+            reward: outcome.reward,
+            done: episode.done,
+            info: StepInfo {
+                step: episode.step,
+                steps: self.options.steps,
+                evaluations: outcome.evaluations,
+                checks: outcome.checks,
+                rules_broken: outcome.findings,
+                score: episode.toolbox.best().map(|best| best.score),
+                total: episode.given,
+                interval: outcome.interval,
             },
-        })
+        }
     }
 
     fn act(&self, episode: &mut Episode, calls: &[ToolCall]) -> Result<ActionResult, EvalError> {

@@ -23,7 +23,6 @@ use std::{
 
 use fs_err as fs;
 use passnet_run::Suite;
-use serde_json::{Value, json};
 
 use crate::{
     attempt::{AttemptError, AttemptLimits, AttemptPlan, run_attempt},
@@ -35,7 +34,7 @@ use crate::{
 };
 
 pub use self::directory::AgentRunError;
-use passnet_record::agent::{JournalEvent, Style, TRAJECTORY_VERSION, TokenUsage, Trajectory};
+use passnet_record::agent::{AgentRunSettings, JournalEvent, Style, TRAJECTORY_VERSION, TokenUsage, Trajectory};
 
 use self::directory::{attempt_directory, check_settings, lock, spent_before, write_best, write_trajectories};
 
@@ -196,10 +195,7 @@ pub fn run_assigned(
     fs::create_dir_all(directory.join("attempts"))?;
     let _lock = lock(directory)?;
     let RunPlan { suite, assignments, numbering } = plan;
-    let mut settings = settings(evaluator, suite, model, options);
-    if let Some(numbering) = numbering {
-        settings["numbering"] = numbering.into();
-    }
+    let settings = settings(evaluator, suite, model, options, numbering);
     check_settings(directory, &settings)?;
     let runner = AttemptsState {
         evaluator,
@@ -245,19 +241,25 @@ pub fn run_assigned(
 }
 
 /// Settings that must not change when a run is resumed.
-fn settings(evaluator: &Evaluator, suite: &Suite, model: &dyn LanguageModel, options: &RunOptions) -> Value {
-    json!({
-        "schema_version": TRAJECTORY_VERSION,
-        "suite": suite.record.name,
-        "suite_version": suite.record.version,
-        "model": model.name(),
-        // Steps are in the prompt, so they are part of the result. Other limits may be raised to finish a
-        // run.
-        "steps": options.limits.steps,
-        "seed": options.seed,
-        "prompts": options.templates.id(),
-        "settings": evaluator.referee().settings(),
-    })
+fn settings(
+    evaluator: &Evaluator,
+    suite: &Suite,
+    model: &dyn LanguageModel,
+    options: &RunOptions,
+    numbering: Option<&str>,
+) -> AgentRunSettings {
+    AgentRunSettings {
+        schema_version: TRAJECTORY_VERSION,
+        suite: suite.record.name.clone(),
+        suite_version: suite.record.version.clone(),
+        model: model.name().to_owned(),
+        // Steps are in the prompt, so they are part of the result. Other limits may be raised to finish a run.
+        steps: options.limits.steps,
+        seed: options.seed,
+        prompts: options.templates.id(),
+        settings: evaluator.referee().settings().clone(),
+        numbering: numbering.map(str::to_owned),
+    }
 }
 
 impl AttemptsState<'_> {

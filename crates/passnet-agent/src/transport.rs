@@ -7,9 +7,15 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use passnet_record::env::BusyReason;
 
-use crate::{env::EnvServer, semaphore::Semaphore};
+use crate::{
+    env::{EnvAnswer, EnvServer},
+    semaphore::Semaphore,
+};
+
+/// Type of replies.
+const JSON: &str = "application/json";
 
 /// Bytes of one HTTP request.
 const MAX_BODY: u64 = 64 << 20;
@@ -33,7 +39,7 @@ pub fn serve_lines(server: &EnvServer, input: impl BufRead, output: impl Write +
             let permit = requests.acquire();
             let output = &output;
             scope.spawn(move || {
-                let reply = format!("{}\n", server.handle_text(&line));
+                let reply = server.answer(&line).to_json() + "\n";
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 // A client that stops reading also closes the input, which ends the loop.
                 let _ = output.write_all(reply.as_bytes()).and_then(|()| output.flush());
@@ -71,8 +77,8 @@ struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    fn json(status: &'static str, body: impl Into<String>) -> Self {
-        Self { status, kind: "application/json", retry_after: None, body: body.into() }
+    fn error(status: &'static str, message: &str) -> Self {
+        Self { status, kind: JSON, retry_after: None, body: EnvAnswer::error(message).to_json() }
     }
 }
 
@@ -94,20 +100,19 @@ fn answer_to(server: &EnvServer, request: HttpRequest) -> HttpAnswer {
         HttpRequest::Get(path) => return page(server, &path),
         // A page of another site may not run passes here.
         HttpRequest::OfBrowser => {
-            return HttpAnswer::json("403 Forbidden", "{\"error\": \"pages of a browser are not served\"}");
+            return HttpAnswer::error("403 Forbidden", "pages of a browser are not served");
         }
         HttpRequest::Other => {
-            return HttpAnswer::json("405 Method Not Allowed", "{\"error\": \"POST a request as JSON\"}");
+            return HttpAnswer::error("405 Method Not Allowed", "POST a request as JSON");
         }
     };
-    let reply = server.handle_text(&String::from_utf8_lossy(&body));
-    let status = match reply.get("busy").and_then(Value::as_str) {
-        Some("quota") => "429 Too Many Requests",
-        Some(_) => "503 Service Unavailable",
-        None => "200 OK",
+    let answer = server.answer(&String::from_utf8_lossy(&body));
+    let (status, retry_after) = match answer.busy() {
+        Some((BusyReason::Quota, seconds)) => ("429 Too Many Requests", Some(seconds)),
+        Some((BusyReason::Queue, seconds)) => ("503 Service Unavailable", Some(seconds)),
+        None => ("200 OK", None),
     };
-    let retry_after = reply.get("retry_after_s").and_then(Value::as_u64);
-    HttpAnswer { retry_after, ..HttpAnswer::json(status, reply.to_string()) }
+    HttpAnswer { status, kind: JSON, retry_after, body: answer.to_json() }
 }
 
 /// Returns the pages for people and for Prometheus.
@@ -115,10 +120,10 @@ fn page(server: &EnvServer, path: &str) -> HttpAnswer {
     let (kind, body) = match (path, server.devices()) {
         ("/", Some(devices)) => ("text/html; charset=utf-8", devices.page()),
         ("/metrics", Some(devices)) => ("text/plain; version=0.0.4; charset=utf-8", devices.metrics()),
-        (_, Some(_)) => return HttpAnswer::json("404 Not Found", "{\"error\": \"there are / and /metrics\"}"),
+        (_, Some(_)) => return HttpAnswer::error("404 Not Found", "there are / and /metrics"),
         (_, None) => {
-            let body = "{\"error\": \"POST a request as JSON; pages and metrics need --fleet\"}";
-            return HttpAnswer::json("405 Method Not Allowed", body);
+            let message = "POST a request as JSON; pages and metrics need --fleet";
+            return HttpAnswer::error("405 Method Not Allowed", message);
         }
     };
     HttpAnswer { status: "200 OK", kind, retry_after: None, body }

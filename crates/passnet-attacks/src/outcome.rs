@@ -62,9 +62,8 @@ impl ModeResult {
 
 /// Returns the rules that the findings in a reason's detail are about.
 fn broken_rules(reason: &Reason) -> Vec<String> {
-    let findings = reason.detail.as_ref().and_then(|detail| detail.get("findings")?.as_array());
-    let rules = findings.into_iter().flatten().filter_map(|finding| finding.get("rule")?.as_str());
-    rules.map(str::to_owned).collect()
+    let findings = reason.detail.iter().flat_map(|detail| &detail.findings);
+    findings.map(|finding| finding.rule.clone()).collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

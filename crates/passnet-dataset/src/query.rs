@@ -5,7 +5,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use passnet_record::DType;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::{
     Dataset, SkippedData, Table,
@@ -157,24 +157,36 @@ pub struct SampleCounts {
 }
 
 impl SampleCounts {
-    /// Returns the counts as a JSON object.
-    pub fn to_json(&self) -> Value {
-        let named = |counts: &mut dyn Iterator<Item = (String, usize)>| {
-            Value::Object(counts.map(|(name, count)| (name, json!(count))).collect())
-        };
-        json!({
-            "schema_version": passnet_record::SCHEMA_VERSION,
-            "samples": self.samples,
-            "ops": self.ops,
-            "by_size": named(&mut self.by_size.iter().map(|(log, count)| ((1_u64 << log).to_string(), *count))),
-            "by_source": self.by_source,
-            "by_domain": self.by_domain,
-            "by_kind": named(&mut self.by_kind.iter().map(|(kind, count)| (kind.to_string(), *count))),
-            "by_dtype": named(&mut self.by_dtype.iter().map(|(dtype, count)| (dtype.to_string(), *count))),
-            "by_op": self.by_op,
-            "distinct": named(&mut self.distinct.iter().map(|(rung, count)| (rung.name().to_owned(), *count))),
-        })
+    /// Returns the counts as `--json` prints them.
+    pub fn printed(&self) -> PrintedCounts {
+        PrintedCounts {
+            schema_version: passnet_record::SCHEMA_VERSION,
+            samples: self.samples,
+            ops: self.ops,
+            by_size: self.by_size.iter().map(|(log, count)| ((1_u64 << log).to_string(), *count)).collect(),
+            by_source: self.by_source.clone(),
+            by_domain: self.by_domain.clone(),
+            by_kind: self.by_kind.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
+            by_dtype: self.by_dtype.iter().map(|(dtype, count)| (dtype.to_string(), *count)).collect(),
+            by_op: self.by_op.clone(),
+            distinct: self.distinct.iter().map(|(rung, count)| (rung.name(), *count)).collect(),
+        }
     }
+}
+
+/// [`SampleCounts`] with the names that JSON has for them.
+#[derive(Clone, Debug, Serialize)]
+pub struct PrintedCounts {
+    schema_version: u32,
+    samples: usize,
+    ops: usize,
+    by_size: BTreeMap<String, usize>,
+    by_source: BTreeMap<String, usize>,
+    by_domain: BTreeMap<String, usize>,
+    by_kind: BTreeMap<String, usize>,
+    by_dtype: BTreeMap<String, usize>,
+    by_op: BTreeMap<String, usize>,
+    distinct: BTreeMap<&'static str, usize>,
 }
 
 /// Counts over one table.

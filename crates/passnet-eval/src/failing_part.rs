@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use passnet_graphnet::{GraphNetMeta, Sample, sample::write_sample_dir};
-use passnet_record::AuthorSpec;
+use passnet_record::{AuthorSpec, BISECTED_KEY, BisectedPart, SCHEMA_VERSION};
 use passnet_run::GraphSample;
-use serde_json::json;
 
 use crate::{
     Candidate, EvalError, Referee,
@@ -50,19 +49,21 @@ impl Bisection {
     /// # Errors
     /// If a file cannot be written.
     pub fn save(&self, folder: &Path, author: &AuthorSpec) -> Result<(), BisectError> {
-        let found = json!({
-            "author": author.to_string(),
-            "status": self.verdict.status,
-            "reason": self.verdict.reason,
-            "nodes_of_whole": self.whole,
-            "minimal": self.is_minimal,
-        });
+        let found = BisectedPart {
+            schema_version: SCHEMA_VERSION,
+            author: author.to_string(),
+            status: self.verdict.status,
+            reason: self.verdict.reason.clone(),
+            nodes_of_whole: self.whole,
+            minimal: self.is_minimal,
+        };
         let mut meta = GraphNetMeta {
             framework: Some("torch".to_owned()),
             model_name: Some(self.sample.id().graph.clone()),
             ..GraphNetMeta::default()
         };
-        meta.other.insert("bisected".to_owned(), found);
+        // Plain data: writing it as JSON does not fail.
+        meta.other.insert(BISECTED_KEY.to_owned(), serde_json::to_value(found).unwrap_or_default());
         let sample = Sample {
             graph: self.sample.graph().clone(),
             tensors: self.sample.metas().to_vec(),

@@ -1,7 +1,6 @@
 //! Failures: a status and a reason.
 
-use passnet_record::{PassReport, Reason, Status, WorkerError, WorkerStage};
-use serde_json::json;
+use passnet_record::{PassReport, Reason, ReasonDetail, Status, WorkerError, WorkerStage};
 
 use crate::{
     resource_watch::Excess,
@@ -20,8 +19,8 @@ impl Failure {
         Self { status, reason: Reason { code: code.to_owned(), message: message.into(), detail: None } }
     }
 
-    pub(crate) fn with_detail(mut self, detail: serde_json::Value) -> Self {
-        self.reason.detail = Some(detail);
+    pub(crate) fn with_detail(mut self, detail: ReasonDetail) -> Self {
+        self.reason.detail = Some(Box::new(detail));
         self
     }
 }
@@ -51,7 +50,11 @@ pub(crate) fn of_candidate(fault: WorkerFault, phase: &str) -> Result<Failure, W
                 code,
                 format!("the candidate's process ended while {phase} ({how}). Its last output:\n{log}"),
             )
-            .with_detail(json!({"signal": signal, "exit_code": exit.and_then(|exit| exit.code)}))
+            .with_detail(ReasonDetail {
+                signal,
+                exit_code: exit.and_then(|exit| exit.code),
+                ..ReasonDetail::default()
+            })
         }
         WorkerFault::Exceeded(excess) => {
             let (status, code) = match excess {
@@ -118,7 +121,12 @@ fn of_worker_error(error: &WorkerError, phase: &str) -> Failure {
     };
     let place = error.pass.as_ref().map(|pass| format!(" in pass `{pass}`")).unwrap_or_default();
     let message = format!("{} while {phase}{place}: {}\n{}", error.exception, error.message, error.traceback);
-    let detail = json!({"stage": error.stage, "exception": error.exception, "pass": error.pass});
+    let detail = ReasonDetail {
+        stage: Some(error.stage),
+        exception: Some(error.exception.clone()),
+        pass: error.pass.clone(),
+        ..ReasonDetail::default()
+    };
     Failure::new(status, code, message.trim_end()).with_detail(detail)
 }
 
@@ -146,7 +154,8 @@ pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
     }
     let best = passes.iter().filter_map(|pass| pass.nearest.as_ref()).max_by_key(|miss| miss.matched);
     let code = best.map_or("no_candidate_node".to_owned(), |miss| format!("{}_mismatch", miss.what));
-    Failure::new(Status::NoMatch, &code, message).with_detail(json!({"passes": passes}))
+    Failure::new(Status::NoMatch, &code, message)
+        .with_detail(ReasonDetail { passes: passes.to_vec(), ..ReasonDetail::default() })
 }
 
 /// Returns code in quotes, unless it is a description that contains quotes.

@@ -1,8 +1,9 @@
 //! The integrity rules, before anything of a pass directory runs.
 
-use passnet_lint::{Finding, lint_dir};
-use passnet_record::{FarAccessKind, PassDirectory, Status, WatchFinding, WorkerNote};
-use serde_json::json;
+use passnet_lint::{Finding, Position, lint_dir};
+use passnet_record::{
+    BrokenRule, FarAccessKind, FilePosition, PassDirectory, ReasonDetail, Status, WatchFinding, WorkerNote,
+};
 
 use crate::failure::Failure;
 
@@ -25,7 +26,24 @@ pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
         lines.push(format!("and {} more", findings.len() - SHOWN));
     }
     let failure = Failure::new(status, first.rule, lines.join("\n"));
-    Some(failure.with_detail(json!({ "findings": findings.iter().take(SHOWN).collect::<Vec<_>>() })))
+    Some(failure.with_detail(ReasonDetail {
+        findings: findings.iter().take(SHOWN).map(recorded).collect(),
+        ..ReasonDetail::default()
+    }))
+}
+
+/// Returns a finding as verdicts store it.
+fn recorded(finding: &Finding) -> BrokenRule {
+    let position = |at: Position| FilePosition { line: at.line, column: at.column };
+    BrokenRule {
+        file: finding.file.clone(),
+        start: position(finding.start),
+        end: position(finding.end),
+        rule: finding.rule.to_owned(),
+        name: finding.name.to_owned(),
+        message: finding.message.clone(),
+        help: finding.help.to_owned(),
+    }
 }
 
 /// Returns the failure that the worker's notes on a rewrite show. `replacement_args` may select inputs of the pattern. It may
@@ -106,7 +124,7 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
                  its own kernel"
             );
             let failure = Failure::new(Status::Integrity, "forbidden_operator", message);
-            return Some(failure.with_detail(json!({"operator": name})));
+            return Some(failure.with_detail(ReasonDetail { operator: Some(name.clone()), ..ReasonDetail::default() }));
         }
     };
     Some(Failure::new(Status::Integrity, code, message))

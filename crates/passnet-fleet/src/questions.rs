@@ -7,7 +7,7 @@ use std::{
 
 use passnet_record::stages::{HelperAnswer, HelperQuestion, StageHelper};
 use passnet_services::{Helper, HelperError, HelperPool, Interpreter, PoolLimits};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     error::{FleetError, message},
@@ -49,11 +49,8 @@ pub fn serve_helpers(input: impl BufRead, mut output: impl Write) -> Result<(), 
 fn start_pool(helper: StageHelper, memory_bytes: Option<u64>) -> Result<HelperPool, FleetError> {
     let limits = PoolLimits { processes: 1, memory_bytes };
     let pool = HelperPool::with_limits(Interpreter::find(), helper_of(helper), limits);
-    // No helper can answer an empty question, but one that runs says so.
-    match pool.ask::<Value>(&json!({})) {
-        Err(error) if error.is_unfit() => Err(FleetError::Unfit(error.to_string())),
-        _ => Ok(pool),
-    }
+    pool.probe().map_err(|error| FleetError::Unfit(error.to_string()))?;
+    Ok(pool)
 }
 
 const fn helper_of(helper: StageHelper) -> Helper {

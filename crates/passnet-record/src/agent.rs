@@ -10,5 +10,7 @@ mod trajectory;
 
 pub use conversation::{Finish, Message, Reply, TokenUsage, ToolCall, ToolSpec};
 pub use evaluation::{Observation, Reward, TaskCheck, TaskEvaluation, ToolOutcome, VerdictSummary};
-pub use journal::{AttemptEnd, AttemptExit, AttemptSetup, JournalEvent, JournalHeader, TRAJECTORY_VERSION, TaskFacts};
+pub use journal::{
+    AgentRunSettings, AttemptEnd, AttemptExit, AttemptSetup, JournalEvent, JournalHeader, TRAJECTORY_VERSION, TaskFacts,
+};
 pub use trajectory::{Conduct, Step, Style, ToolRun, Trajectory, TrajectoryVersion};

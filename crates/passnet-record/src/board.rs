@@ -77,9 +77,13 @@ impl fmt::Display for SubmissionState {
     }
 }
 
-/// Answer of a board: an id, or the reason of a refusal.
-#[derive(Deserialize)]
+/// Answer of a board to a submission: an id, or the reason of a refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardReply {
+    /// Id of the bundle, if it was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ContentId>,
+    /// Reason why it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

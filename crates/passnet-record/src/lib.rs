@@ -23,21 +23,25 @@ mod addend;
 pub mod agent;
 pub mod attack;
 mod author;
+mod bisected;
 mod board;
 mod bundle;
 mod capture;
 mod choice;
 mod device;
 mod dtype;
+pub mod env;
 pub mod fleet;
 mod id;
 mod layout;
+pub mod live;
 mod load_report;
 mod message;
 mod named;
 mod note;
 mod pass_directory;
 mod profile;
+mod reason;
 mod replacement;
 mod retry;
 mod run;
@@ -54,9 +58,11 @@ mod training;
 mod trial_times;
 mod tuning;
 mod verdict;
+mod worker_error;
 
 pub use addend::{Addend, add};
 pub use author::{AuthorParseError, AuthorSpec};
+pub use bisected::{BISECTED_KEY, BisectedPart};
 pub use board::{BoardReply, RESULT_VERSION, ResultStatement, SignedResult, SubmissionState};
 pub use bundle::{BUNDLE_VERSION, BundleFile, BundleManifest};
 pub use capture::{CaptureDefinition, CaptureLine, CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
@@ -67,8 +73,8 @@ pub use id::{ContentId, InvalidContentId};
 pub use layout::{Layout, Pool, Windows};
 pub use load_report::{LoadReport, NearestMiss, PassReport, TracedPattern};
 pub use message::{
-    CandidateSpec, ForkReply, ForkRequest, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch, WorkerError,
-    WorkerReply, WorkerRequest, WorkerStage, ZygoteInfo,
+    CandidateSpec, ForkReply, ForkRequest, OutputValue, Outputs, PROTOCOL_VERSION, TimedBlock, Watch, WorkerReply,
+    WorkerRequest, ZygoteInfo,
 };
 pub use named::UnknownChoice;
 pub use note::{FarAccessKind, Remark, UnknownNote, WatchFinding, WorkerNote};
@@ -76,6 +82,7 @@ pub use pass_directory::{
     FilePathError, LIBRARY_MANIFEST, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory,
 };
 pub use profile::{Profile, ProfileRow};
+pub use reason::{BrokenRule, FilePosition, Reason, ReasonDetail};
 pub use replacement::ReplacementSteps;
 pub use retry::retry_after_ns;
 pub use run::{Fingerprint, RunEvent, RunHeader, RunSettings, SourceFile};
@@ -92,9 +99,10 @@ pub use training::{
 pub use trial_times::{SideTrials, TimeUnit, TrialTimes};
 pub use tuning::{KernelConfig, KernelKey, MeasuredConfig, Nests, Tiles, TuningKey, TuningRecord};
 pub use verdict::{
-    AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, Reason, SideTiming, Timing,
-    Usage, UsagePair, Verdict,
+    AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, SideTiming, Timing, Usage,
+    UsagePair, Verdict,
 };
+pub use worker_error::{WorkerError, WorkerStage};
 
 /// Version of every persisted schema of this crate. Raised when a field changes its meaning or is removed; a new
 /// optional field does not raise it.

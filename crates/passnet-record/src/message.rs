@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     CacheMode, Device, Layout, LoadReport, Pool, Profile, SampleRule, SampledOutput, TensorValue, TracedPattern, Usage,
-    Windows, WorkerNote,
+    Windows, WorkerError, WorkerNote,
 };
 
 /// Version of the exchange. A worker that speaks another one is refused.
@@ -350,41 +350,4 @@ pub struct TimedBlock {
     /// the host.
     #[serde(default)]
     pub samples: Vec<SampledOutput>,
-}
-
-/// Stage in which a worker's request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkerStage {
-    /// Building the graph module.
-    Build,
-    /// Importing a pass, tracing its pattern, calling `replacement_func`.
-    Import,
-    /// Matching and rewriting.
-    Rewrite,
-    /// Compiling (kernels, `torch.compile`).
-    Compile,
-    /// Running the graph.
-    Run,
-    /// Making inputs or shipping outputs.
-    Transfer,
-    /// The request itself made no sense.
-    Protocol,
-}
-
-/// A failed request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerError {
-    /// Stage of the failure.
-    pub stage: WorkerStage,
-    /// Python exception type, e.g. `RuntimeError`, `OutOfMemoryError`.
-    pub exception: String,
-    /// Message of the exception, at most 4,000 characters.
-    pub message: String,
-    /// Formatted traceback without frames of the harness, at most 16,000 characters.
-    pub traceback: String,
-    /// Rule name of the pass it happened in, if one did.
-    pub pass: Option<String>,
-    /// The device context is broken; the worker must not be used again.
-    pub fatal: bool,
 }

@@ -83,6 +83,10 @@ impl fmt::Display for Optimized {
     }
 }
 
+/// A question without content, which no helper can answer: its error shows that the helper runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmptyQuestion {}
+
 /// Shape and dtype of an input without content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputType {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Baseline, CacheMode, ContentId, DType, ExecutionPath, Remark, Status};
+use crate::{Baseline, CacheMode, ContentId, DType, ExecutionPath, Reason, Remark, Status};
 
 /// A graph inside a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -11,18 +11,6 @@ pub struct GraphId {
     pub task: String,
     /// Sample folder inside the task.
     pub graph: String,
-}
-
-/// Reason of a verdict: a code for machines, a sentence for people (and for an LLM that has to act on it).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reason {
-    /// Stable identifier, e.g. `output_differs`, `literal_mismatch`, `wall_limit`.
-    pub code: String,
-    /// Description of the event, its place, and a remedy.
-    pub message: String,
-    /// Further facts, shape depends on the code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<serde_json::Value>,
 }
 
 /// Worst agreement of one output over all counted rounds.

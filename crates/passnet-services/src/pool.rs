@@ -2,8 +2,11 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use passnet_record::services::OVER_MEMORY;
-use serde::{Serialize, de::DeserializeOwned};
+use passnet_record::services::{EmptyQuestion, OVER_MEMORY};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::Value;
 
 use crate::{Helper, HelperError, Interpreter, process::Process};
@@ -96,6 +99,18 @@ impl HelperPool {
         }
     }
 
+    /// Starts a helper, if none runs, and waits until it answers.
+    ///
+    /// # Errors
+    /// If no helper can run in this environment.
+    pub fn probe(&self) -> Result<(), HelperError> {
+        // No helper can answer an empty question, but one that runs says so.
+        match self.ask::<IgnoredAny>(&EmptyQuestion {}) {
+            Err(error) if error.is_unfit() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn processes(&self) -> MutexGuard<'_, Processes> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,6 +193,7 @@ for line in sys.stdin:
         let limited = ask(json!({"limit": true})).unwrap_err().to_string();
         assert!(limited.starts_with(OVER_MEMORY) && limited.ends_with("--memory-bytes 4096"), "{limited}");
         assert_eq!(pool.processes().idle.len(), 0, "the process that ran out of memory is not kept");
+        assert!(pool.probe().is_ok());
         let ended = ask(json!({"end": true})).unwrap_err();
         assert!(ended.is_unfit() && ended.to_string().contains("No module named 'torch'"), "{ended}");
         assert_eq!(ask(json!({"b": 2})).unwrap(), json!({"b": 2}));
@@ -186,7 +202,9 @@ for line in sys.stdin:
     #[test]
     fn a_missing_interpreter_is_named() {
         let interpreter = Interpreter { python: "/nonexistent/python".into(), site: None };
-        let error = HelperPool::new(interpreter, Helper::Prove).ask::<Value>(&json!({})).unwrap_err();
+        let pool = HelperPool::new(interpreter, Helper::Prove);
+        let error = pool.ask::<Value>(&json!({})).unwrap_err();
         assert!(error.is_unfit() && error.to_string().contains("/nonexistent/python"), "{error}");
+        assert!(pool.probe().is_err_and(|error| error.is_unfit()));
     }
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use passnet_record::{GraphId, Reason, Status};
+use passnet_record::{BISECTED_KEY, BisectedPart, GraphId};
 use passnet_run::archive::sample_view;
 use passnet_web::BisectedView;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::SiteError;
 
@@ -45,24 +45,23 @@ fn collect(root: &Path, folder: &Path, depth: usize, views: &mut Vec<BisectedVie
 fn view(root: &Path, folder: &Path) -> Option<BisectedView> {
     let remark = |what: &str| tracing::warn!("{}: left out: {what}", folder.display());
     let text = fs::read(folder.join("graph_net.json")).map_err(|error| remark(&error.to_string())).ok()?;
-    let meta: Value = serde_json::from_slice(&text).map_err(|error| remark(&error.to_string())).ok()?;
-    let found = meta.get("bisected").or_else(|| {
+    let mut meta: Map<String, Value> =
+        serde_json::from_slice(&text).map_err(|error| remark(&error.to_string())).ok()?;
+    let found = meta.remove(BISECTED_KEY).or_else(|| {
         remark("`graph_net.json` has no `bisected`: `passnet bisect` did not write this sample");
         None
     })?;
-    let status: Status =
-        serde_json::from_value(found["status"].clone()).map_err(|error| remark(&error.to_string())).ok()?;
-    let reason: Option<Reason> = serde_json::from_value(found["reason"].clone()).unwrap_or_default();
+    let found: BisectedPart = serde_json::from_value(found).map_err(|error| remark(&error.to_string())).ok()?;
     let part = sample_view(folder).map_err(|error| remark(&error.to_string())).ok()?;
-    let (code, message) = reason.map(|reason| (reason.code, reason.message)).unwrap_or_default();
+    let (code, message) = found.reason.map(|reason| (reason.code, reason.message)).unwrap_or_default();
     Some(BisectedView {
         id: id(root, folder),
-        author: found["author"].as_str().unwrap_or_default().to_owned(),
-        status: status.name().to_owned(),
+        author: found.author,
+        status: found.status.name().to_owned(),
         code,
         message,
-        whole: found["nodes_of_whole"].as_u64().unwrap_or_default() as usize,
-        is_minimal: found["minimal"].as_bool().unwrap_or_default(),
+        whole: found.nodes_of_whole,
+        is_minimal: found.minimal,
         part,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use passnet_web::{LiveFleet, LiveStation};
+use passnet_record::live::{LiveFleet, LiveStation};
 
 /// Reads the Prometheus text of a fleet. A metric that is missing counts 0.
 pub(crate) fn fleet_metrics(text: &str) -> LiveFleet {

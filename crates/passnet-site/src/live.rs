@@ -10,14 +10,16 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::{GraphId, RunEvent, RunHeader, Status};
+use passnet_record::{
+    GraphId, RunEvent, RunHeader, Status,
+    live::{LIVE_VERSION, LiveData, LiveRunData, LiveState},
+};
 use passnet_run::{
     FLEET_METRICS, FileLock,
     archive::{find_runs, shown_header},
     seconds_of_rfc3339,
 };
-use passnet_web::{LiveFailure, LiveRun, LiveState};
-use serde_json::{Value, json};
+use passnet_web::{LiveFailure, LiveRun};
 
 use crate::fleet_metrics::fleet_metrics;
 
@@ -158,40 +160,25 @@ impl LiveLog {
 }
 
 /// Returns the data of the live page: numbers for programs, and the content of the page for browsers.
-pub(crate) fn live_json(runs: &[LiveRun], html: &str) -> Value {
-    let run = |run: &LiveRun| {
-        json!({
-            "run": run.header.run,
-            "author": run.header.author.to_string(),
-            "suite": run.header.suite,
-            "suite_version": run.header.suite_version,
-            "state": run.state.name(),
-            "graphs": run.header.graphs,
-            "done": run.done,
-            "correct": run.correct,
-            "failures": run.failures,
-            "graphs_per_second": run.rate,
-            "left_s": run.left_s(),
-            "fleet": run.fleet.as_ref().map(|fleet| json!({
-                "admitted": fleet.admitted,
-                "starting": fleet.starting,
-                "aside": fleet.aside,
-                "places": fleet.places,
-                "leases": fleet.leases,
-                "waiting": fleet.waiting,
-                "stations": fleet.stations.iter().map(|station| json!({
-                    "node": station.node,
-                    "device": station.device,
-                    "state": station.state,
-                    "reason": station.reason,
-                    "places": station.places,
-                    "leases": station.leases,
-                    "finished": station.finished,
-                })).collect::<Vec<_>>(),
-            })),
-        })
-    };
-    json!({ "schema_version": 1, "runs": runs.iter().map(run).collect::<Vec<_>>(), "html": html })
+pub(crate) fn live_data(runs: &[LiveRun], html: String) -> LiveData {
+    LiveData { schema_version: LIVE_VERSION, runs: runs.iter().map(run_data).collect(), html }
+}
+
+fn run_data(run: &LiveRun) -> LiveRunData {
+    LiveRunData {
+        run: run.header.run.clone(),
+        author: run.header.author.to_string(),
+        suite: run.header.suite.clone(),
+        suite_version: run.header.suite_version.clone(),
+        state: run.state,
+        graphs: run.header.graphs,
+        done: run.done,
+        correct: run.correct,
+        failures: run.failures,
+        graphs_per_second: run.rate,
+        left_s: run.left_s(),
+        fleet: run.fleet.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use self::{
     response::{allow_questions, respond},
     submissions::Submissions,
 };
-use crate::{SiteError, bundles::bundle_bytes, live::live_json, shelf::Shelf};
+use crate::{SiteError, bundles::bundle_bytes, live::live_data, shelf::Shelf};
 
 /// Path of the data of the live page.
 const LIVE_DATA: &str = "live.json";
@@ -142,7 +142,8 @@ fn rendered(shelf: &Shelf, path: &str) -> Option<ResponseContent> {
         Some(place) => Some(ResponseContent::Page(shown.site.render(place, &shown.library))),
         None if path == LIVE_DATA => {
             let runs = shelf.live()?;
-            Some(ResponseContent::Data(live_json(&runs, &shown.site.live_content(&runs)).to_string()))
+            let data = live_data(&runs, shown.site.live_content(&runs));
+            Some(ResponseContent::Data(serde_json::to_string(&data).ok()?))
         }
         None => {
             let run = shown.site.bundle_at(path)?;

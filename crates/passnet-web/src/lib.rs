@@ -47,7 +47,7 @@ mod view;
 pub use compare::cautions;
 pub use comparison_text::comparison_report;
 pub use figures::{FigureSeries, category, figures};
-pub use live::{LiveFailure, LiveFleet, LiveRun, LiveState, LiveStation};
+pub use live::{LiveFailure, LiveRun};
 pub use page::report_page;
 pub use pages::comparison::compare;
 pub use plain::{PlainCurve, PlainPage, PlainPart, plain_page};

@@ -1,28 +1,9 @@
 //! Runs that are not finished, as the live page shows them.
 
-use passnet_record::{GraphId, RunHeader, Status};
-
-/// State of a run that the live page shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LiveState {
-    /// A process writes the log.
-    Running,
-    /// No process writes the log, and graphs are left.
-    Interrupted,
-    /// Finished a short time ago.
-    Finished,
-}
-
-impl LiveState {
-    /// Returns the name, in lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Interrupted => "interrupted",
-            Self::Finished => "finished",
-        }
-    }
-}
+use passnet_record::{
+    GraphId, RunHeader, Status,
+    live::{LiveFleet, LiveState},
+};
 
 /// A failure of a run that is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,44 +12,6 @@ pub struct LiveFailure {
     pub status: Status,
     /// Code of the reason; empty without one.
     pub code: String,
-}
-
-/// State of a station of a fleet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LiveStation {
-    /// Name of its host.
-    pub node: String,
-    /// Name of its device; empty until it runs.
-    pub device: String,
-    /// State, such as `admitted` or `aside`.
-    pub state: String,
-    /// Reason why it takes no tasks; empty if it does.
-    pub reason: String,
-    /// Tasks that it can work on at once.
-    pub places: usize,
-    /// Tasks that it works on.
-    pub leases: usize,
-    /// Tasks that it has done.
-    pub finished: usize,
-}
-
-/// State of the fleet that works on a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LiveFleet {
-    /// Stations that take tasks.
-    pub admitted: usize,
-    /// Stations that start.
-    pub starting: usize,
-    /// Stations that are set aside, are checked or end.
-    pub aside: usize,
-    /// Tasks that the admitted stations can work on at once.
-    pub places: usize,
-    /// Tasks that stations work on.
-    pub leases: usize,
-    /// Tasks that wait for a station.
-    pub waiting: usize,
-    /// Each station, in the order of their numbers.
-    pub stations: Vec<LiveStation>,
 }
 
 /// A run that is not finished, or finished a short time ago.

@@ -1,7 +1,7 @@
 //! Requests that the environment does not serve.
 
 use passnet_eval::EvalError;
-use serde_json::{Value, json};
+use passnet_record::env::{BusyReason, RefusedReply};
 
 use crate::devices::Busy;
 
@@ -32,15 +32,15 @@ impl From<EvalError> for Refusal {
     }
 }
 
-impl Refusal {
-    pub(super) fn reply(self) -> Value {
-        match self {
-            Self::Error(message) => json!({"error": message}),
-            Self::Busy(Busy { quota, retry_after, message }) => json!({
-                "error": message,
-                "busy": if quota { "quota" } else { "queue" },
-                "retry_after_s": retry_after.as_secs(),
-            }),
+impl From<Refusal> for RefusedReply {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Error(message) => Self::error(message),
+            Refusal::Busy(Busy { quota, retry_after, message }) => Self {
+                error: message,
+                busy: Some(if quota { BusyReason::Quota } else { BusyReason::Queue }),
+                retry_after_s: Some(retry_after.as_secs()),
+            },
         }
     }
 }

@@ -7,9 +7,9 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_record::agent::{JournalEvent, TokenUsage, Trajectory};
+use passnet_record::agent::{AgentRunSettings, JournalEvent, TokenUsage, Trajectory};
 use passnet_run::{FileLock, Suite};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::journal::{Journal, JournalError};
 
@@ -50,22 +50,18 @@ pub(super) fn lock(directory: &Path) -> Result<FileLock, AgentRunError> {
 }
 
 /// Compares settings with those that the run started with, or records them for a new run.
-pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), AgentRunError> {
+pub(super) fn check_settings(directory: &Path, now: &AgentRunSettings) -> Result<(), AgentRunError> {
     let path = directory.join("run.json");
     match fs::read(&path) {
         Ok(bytes) => {
-            let before: Value = serde_json::from_slice(&bytes).map_err(io::Error::from)?;
-            let differs =
-                now.as_object().into_iter().flatten().find(|(name, value)| before.get(name.as_str()) != Some(value));
-            match differs {
-                Some((what, value)) => Err(AgentRunError::Mismatch {
-                    path: directory.to_owned(),
-                    what: what.clone(),
-                    before: before.get(what).cloned().unwrap_or_default(),
-                    now: value.clone(),
-                }),
-                None => Ok(()),
-            }
+            let before: AgentRunSettings = serde_json::from_slice(&bytes).map_err(io::Error::from)?;
+            let (before, now) = (fields(&before)?, fields(now)?);
+            let what = now.keys().chain(before.keys()).find(|&name| before.get(name) != now.get(name));
+            what.map_or(Ok(()), |what| {
+                let of = |settings: &Map<String, Value>| settings.get(what).cloned().unwrap_or_default();
+                let (path, before, now) = (directory.to_owned(), of(&before), of(&now));
+                Err(AgentRunError::Mismatch { path, what: what.clone(), before, now })
+            })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::write(&path, serde_json::to_vec_pretty(now).map_err(io::Error::from)?)?;
@@ -73,6 +69,11 @@ pub(super) fn check_settings(directory: &Path, now: &Value) -> Result<(), AgentR
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns settings by name, as they are stored.
+fn fields(settings: &AgentRunSettings) -> io::Result<Map<String, Value>> {
+    Ok(serde_json::from_value(serde_json::to_value(settings)?)?)
 }
 
 /// Returns the tokens and money that all attempts of the directory have used.

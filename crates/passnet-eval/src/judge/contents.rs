@@ -1,7 +1,6 @@
 //! Judging of rounds with adversarial contents.
 
-use passnet_record::Status;
-use serde_json::json;
+use passnet_record::{ReasonDetail, Status};
 
 use super::pairs::Pair;
 use crate::{
@@ -46,5 +45,6 @@ fn wrong(pair: &Pair<'_>, content: Content, exceptional: Exceptional, bad: &Loos
     } else {
         (Status::Accuracy, "adversarial_differs")
     };
-    Failure::new(status, code, message).with_detail(json!({"content": content.name()}))
+    Failure::new(status, code, message)
+        .with_detail(ReasonDetail { content: Some(content.name().to_owned()), ..ReasonDetail::default() })
 }

@@ -3,8 +3,7 @@
 //! Code that uses a graph's outputs may rely on both: a kernel that takes strides for granted reads wrong elements of a
 //! transposed view, and a write to one of two outputs must not show in the other.
 
-use passnet_record::{Layout, OutputValue, Remark, Status, WorkerNote};
-use serde_json::json;
+use passnet_record::{Layout, OutputValue, ReasonDetail, Remark, Status, WorkerNote};
 
 use crate::{failure::Failure, worker::Returned};
 
@@ -54,7 +53,12 @@ fn layout_differs(index: usize, expected: &Placed<'_>, got: &Placed<'_>) -> Fail
          allocate the result with the graph's strides (`torch.empty_strided`) and write it in that order",
         got.layout.dtype, got.layout.shape, expected.stride, got.stride
     );
-    let detail = json!({"output": index, "expected": expected.stride, "got": got.stride});
+    let detail = ReasonDetail {
+        output: Some(index),
+        expected: Some(format!("{:?}", expected.stride)),
+        got: Some(format!("{:?}", got.stride)),
+        ..ReasonDetail::default()
+    };
     Failure::new(Status::LayoutDiffers, "layout_differs", message).with_detail(detail)
 }
 
@@ -64,7 +68,7 @@ fn outputs_share_memory(first: usize, second: usize) -> Failure {
          other; allocate one tensor for each"
     );
     Failure::new(Status::OutputsShareMemory, "outputs_share_memory", message)
-        .with_detail(json!({"outputs": [first, second]}))
+        .with_detail(ReasonDetail { outputs: Some([first, second]), ..ReasonDetail::default() })
 }
 
 /// A tensor with at least one element and its place.

@@ -2,8 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, fmt, io};
 
-use passnet_record::{DType, OutputValue, Status, TensorValue, WorkerNote};
-use serde_json::json;
+use passnet_record::{DType, OutputValue, ReasonDetail, Status, TensorValue, WorkerNote};
 
 use super::layout::{LayoutRule, refuse_other_layout};
 use crate::{block::InputBlock, failure::Failure, worker::Returned};
@@ -140,7 +139,12 @@ fn pair_values<'a>(
 ) -> Result<Option<Pair<'a>>, Failure> {
     let mismatch = |status, code: &str, what: &str, expected: String, got: String| {
         let message = format!("output {index}: expected {what} {expected}, got {got}");
-        Failure::new(status, code, message).with_detail(json!({"output": index, "expected": expected, "got": got}))
+        Failure::new(status, code, message).with_detail(ReasonDetail {
+            output: Some(index),
+            expected: Some(expected),
+            got: Some(got),
+            ..ReasonDetail::default()
+        })
     };
     match (expected, got) {
         (OutputValue::None, OutputValue::None) => Ok(None),
@@ -212,8 +216,11 @@ fn refuse_handed_out_inputs(reference: &Returned, candidate: &Returned) -> Resul
     let message = format!(
         "output {output} shares its memory with input `{input}`, where the graph returns memory of its own; return a new tensor"
     );
-    Err(Failure::new(Status::Integrity, "output_is_input", message)
-        .with_detail(json!({"output": output, "input": input})))
+    Err(Failure::new(Status::Integrity, "output_is_input", message).with_detail(ReasonDetail {
+        output: Some(*output),
+        input: Some(input.clone()),
+        ..ReasonDetail::default()
+    }))
 }
 
 fn refuse_extra_mutations(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
@@ -226,7 +233,7 @@ fn refuse_extra_mutations(reference: &Returned, candidate: &Returned) -> Result<
                 extra.name
             );
             let failure = Failure::new(Status::Integrity, "input_mutated", message);
-            Err(failure.with_detail(json!({"input": extra.name})))
+            Err(failure.with_detail(ReasonDetail { input: Some(extra.name.clone()), ..ReasonDetail::default() }))
         }
     }
 }

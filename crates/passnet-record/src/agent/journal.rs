@@ -55,6 +55,30 @@ pub struct TaskFacts {
     pub graph_hashes: Vec<ContentId>,
 }
 
+/// Settings of a run (`run.json`). They must not change when the run is resumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentRunSettings {
+    /// [`TRAJECTORY_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Name of the suite.
+    pub suite: String,
+    /// Version of the suite.
+    pub suite_version: String,
+    /// Name of the model.
+    pub model: String,
+    /// Limit of steps of each attempt.
+    pub steps: u32,
+    /// Seed that the seeds of attempts derive from.
+    pub seed: u64,
+    /// Content id of the prompt templates.
+    pub prompts: ContentId,
+    /// Settings of the referee.
+    pub settings: RunSettings,
+    /// Meaning of the numbers of attempts, where it is not the number of the try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbering: Option<String>,
+}
+
 /// First event of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalHeader {

@@ -13,8 +13,8 @@ use axum::{
     response::Response,
 };
 use passnet_board::{Board, BoardError, SubmissionRefusal};
-use passnet_record::ContentId;
-use serde_json::{Value, json};
+use passnet_record::{BoardReply, ContentId};
+use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::response::respond;
@@ -109,7 +109,7 @@ impl Submissions {
         };
         let board = Arc::clone(&self.board);
         match tokio::task::spawn_blocking(move || board.accept(&bytes)).await {
-            Ok(Ok(id)) => answer(StatusCode::ACCEPTED, &json!({ "id": id })),
+            Ok(Ok(id)) => answer(StatusCode::ACCEPTED, &BoardReply { id: Some(id), error: None }),
             Ok(Err(BoardError::Refused(refusal))) => refused(&refusal),
             Ok(Err(failed)) => broken(&failed),
             Err(failed) => broken(&failed),
@@ -123,7 +123,7 @@ impl Submissions {
         }
         let id: ContentId = path.strip_prefix("submission/")?.strip_suffix(".json")?.parse().ok()?;
         match self.board.state(&id) {
-            Ok(Some(state)) => Some(answer(StatusCode::OK, &serde_json::to_value(state).ok()?)),
+            Ok(Some(state)) => Some(answer(StatusCode::OK, &state)),
             Ok(None) => Some(error(StatusCode::NOT_FOUND, "there is no such submission")),
             Err(failed) => {
                 tracing::error!("a submission could not be read: {failed}");
@@ -169,12 +169,14 @@ fn broken(failed: &dyn std::fmt::Display) -> Response {
     error(StatusCode::INTERNAL_SERVER_ERROR, "the submission could not be stored; the board's log says why")
 }
 
-fn answer(code: StatusCode, value: &Value) -> Response {
-    respond(code, "application/json", format!("{value}\n"))
+fn answer(code: StatusCode, reply: &impl Serialize) -> Response {
+    // Plain data: writing it as JSON does not fail.
+    let text = serde_json::to_string(reply).unwrap_or_default();
+    respond(code, "application/json", text + "\n")
 }
 
 fn error(code: StatusCode, message: &str) -> Response {
-    answer(code, &json!({ "error": message }))
+    answer(code, &BoardReply { id: None, error: Some(message.to_owned()) })
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
             @if let Some(reason) = reason {
                 p { code { (reason.code) } " " (message(&reason.message)) }
                 @if let Some(detail) = &reason.detail {
-                    details { summary { "Detail" } pre tabindex="0" { (clipped(&format!("{detail:#}"), MAX_REWRITTEN)) } }
+                    details { summary { "Detail" } pre tabindex="0" { (clipped(&detail.to_string(), MAX_REWRITTEN)) } }
                 }
             }
             @if !verdict.timings.is_empty() {

@@ -1,11 +1,14 @@
 //! Runs that are being written: progress, queue, devices and failures. Only a server has this page.
 
 use maud::{Markup, html};
-use passnet_record::RunHeader;
+use passnet_record::{
+    RunHeader,
+    live::{LiveFleet, LiveState},
+};
 
 use super::context::{Context, Page};
 use crate::{
-    LiveFleet, LiveRun, LiveState, PageId,
+    LiveRun, PageId,
     format::{counted, duration, percent},
     shell::{scrolling, section},
     site::Site,

@@ -9,7 +9,7 @@ use passnet_dataset::{
     kernels::{CountSettings, count_kernels},
 };
 use passnet_services::{Helper, HelperPool, Interpreter, PoolLimits};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::found::{report_failures, with_table};
 use crate::{failure::unfit, output};
@@ -43,11 +43,8 @@ pub(crate) fn count_with(args: &KernelsArgs, runner: &dyn Runner) -> Result<Exit
 /// Returns a pool of helpers, after one of them has answered.
 pub(crate) fn pool(helper: Helper, limits: PoolLimits) -> Result<HelperPool> {
     let pool = HelperPool::with_limits(Interpreter::find(), helper, limits);
-    // No helper can answer an empty question, but one that runs says so.
-    match pool.ask::<Value>(&json!({})) {
-        Err(error) if error.is_unfit() => Err(unfit(error.to_string())),
-        _ => Ok(pool),
-    }
+    pool.probe().map_err(|error| unfit(error.to_string()))?;
+    Ok(pool)
 }
 
 /// Returns the limits for counting on a device: the driver of a GPU reserves more addresses than any limit for a graph.

@@ -20,7 +20,7 @@ pub(super) fn run_stats(args: &StatsArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, args.table)?;
     let stats = stats(&dataset, args.table)?;
     match args.format {
-        OutputFormat::Json => output::json(&stats.to_json())?,
+        OutputFormat::Json => output::json(&stats.printed())?,
         OutputFormat::Table => output::report(&stats.text_report())?,
     }
     report_failures(&dataset, &stats.failures)
