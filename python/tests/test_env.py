@@ -59,7 +59,7 @@ def test_over_http():
         try:
             url = server.stdout.readline().strip()
             for body, headers, expected in [
-                (b"\xff\n", {}, "no JSON"),
+                (b"\xff\n", {}, "not JSON"),
                 (b'{"op": "tasks"}', {"Origin": "http://elsewhere.example"}, "browser"),
             ]:
                 try:

@@ -78,7 +78,7 @@ fn plain_id(id: &str) -> String {
 /// Reads an answer.
 pub(super) fn parse(body: &[u8]) -> Result<ModelAnswer, Problem> {
     let value: Value =
-        serde_json::from_slice(body).map_err(|error| Problem::broken(format!("the answer is no JSON: {error}")))?;
+        serde_json::from_slice(body).map_err(|error| Problem::broken(format!("the answer is not JSON: {error}")))?;
     if value.get("error").is_some_and(|error| !error.is_null()) {
         return Err(Problem::broken(error_text(body)));
     }

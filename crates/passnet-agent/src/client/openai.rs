@@ -111,7 +111,7 @@ pub(super) fn parse(body: &[u8], tools: &[ToolSpec], text_tools: bool) -> Result
     let value: Value = if text.trim_start().starts_with("data:") || text.trim_start().starts_with("event:") {
         super::stream::joined(text)?
     } else {
-        serde_json::from_str(text).map_err(|error| Problem::broken(format!("the answer is no JSON: {error}")))?
+        serde_json::from_str(text).map_err(|error| Problem::broken(format!("the answer is not JSON: {error}")))?
     };
     if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
         // Proxies answer 200 and put the status of the server behind them into the body.

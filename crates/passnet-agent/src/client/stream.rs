@@ -16,7 +16,7 @@ pub(super) fn joined(text: &str) -> Result<Value, Problem> {
             break;
         }
         let chunk: Value = serde_json::from_str(data)
-            .map_err(|error| Problem::broken(format!("a chunk of the stream is no JSON: {error}")))?;
+            .map_err(|error| Problem::broken(format!("a chunk of the stream is not JSON: {error}")))?;
         // The caller reads errors in the same place of a streamed and of a whole answer.
         if chunk.get("error").is_some_and(|error| !error.is_null()) {
             return Ok(chunk);
