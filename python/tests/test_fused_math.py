@@ -75,6 +75,15 @@ def _source() -> str:
         'extern "C" void half_rows(const float* x, float16* stored, float* rounded) {\n'
         f"    ::store(x, stored, {_COUNT}), ::load(stored, rounded, {_COUNT});\n}}\n"
     )
+    extremes = (
+        'extern "C" void extreme(const float* x, float* out) {\n'
+        "    extremes most(-INFINITY), least(INFINITY);\n    int64_t k = 0;\n"
+        f"    while (k + extreme_step <= {_COUNT})\n"
+        "        for (int64_t part = 0; part < extreme_parts; ++part, k += lanes) {\n"
+        "            most.part[part] = maximum(get_row(x + k), most.part[part]);\n"
+        "            least.part[part] = minimum(get_row(x + k), least.part[part]);\n        }\n"
+        "    out[0] = max_lanes(most), out[1] = min_lanes(least);\n}\n"
+    )
     # A product with two uses: one stores it, the other one contracts it.
     contracted = (
         'extern "C" void contract(const float* x, const float* y, float* products, float* sums, float* plain) {\n'
@@ -84,7 +93,7 @@ def _source() -> str:
         "        put_row(sums + k, multiply_add(a, b, a));\n"
         "        put_row(plain + k, kept(product) + a);\n    }\n}\n"
     )
-    return _START + body + folds + bounds + sums + columns + ends + rounding + contracted
+    return _START + body + folds + bounds + sums + columns + ends + rounding + extremes + contracted
 
 
 @pytest.fixture(scope="module", params=[4, 8, 16], ids="lanes{}".format)
@@ -101,10 +110,11 @@ def functions(request: pytest.FixtureRequest) -> dict[str, object]:
         "void end(const float* x, float* out, float* strided, int64_t left)",
         "void half(const float* x, float16* vectors, float16* scalars, float* rounded)",
         "void half_rows(const float* x, float16* stored, float* rounded)",
+        "void extreme(const float* x, float* out)",
         "void contract(const float* x, const float* y, float* products, float* sums, float* plain)",
         flags=(*_FLAGS, f"-DPASSNET_VECTOR_LANES={request.param}"),
     )
-    others = ("fold", "bound", "sum", "column_sum", "end", "half", "half_rows", "contract")
+    others = ("fold", "bound", "sum", "column_sum", "end", "half", "half_rows", "extreme", "contract")
     return dict(zip((*_FUNCTIONS, *others), compiled, strict=True))
 
 
@@ -240,6 +250,16 @@ def test_half_precision_is_rounded_to_nearest(functions: dict) -> None:
     wanted = x.half()
     for found in (vectors, scalars, stored, rounded.half(), loaded.half()):
         assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("place", [None, 0, 77, _COUNT - 1])
+def test_extremes_of_long_rows(functions: dict, place: int | None) -> None:
+    torch.manual_seed(7)
+    x, out = torch.randn(_COUNT), torch.empty(2)
+    if place is not None:
+        x[place] = float("nan")
+    functions["extreme"](x, out)
+    torch.testing.assert_close(out, torch.stack([x.max(), x.min()]), rtol=0, atol=0, equal_nan=True)
 
 
 def test_products_are_contracted_where_eager_mode_contracts_them(functions: dict) -> None:

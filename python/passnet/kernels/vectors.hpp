@@ -174,6 +174,22 @@ static inline float min_lanes(vec x) {
         for (int64_t i = 0; i < width; ++i) x[i] = minimum(x[i], x[i + width]);
     return x[0];
 }
+// Maxima or minima of long rows: several registers in turn, because a comparison takes longer than its turn.
+constexpr int64_t extreme_parts = std::max<int64_t>(4, sum_parts), extreme_step = extreme_parts * lanes;
+struct extremes {
+    vec part[extreme_parts];
+    explicit extremes(float start) { for (vec& one : part) one = splat(start); }
+};
+static inline float max_lanes(const extremes& x) {
+    vec all = x.part[0];
+    for (const vec& one : x.part) all = maximum(one, all);
+    return max_lanes(all);
+}
+static inline float min_lanes(const extremes& x) {
+    vec all = x.part[0];
+    for (const vec& one : x.part) all = minimum(one, all);
+    return min_lanes(all);
+}
 
 // Elements in memory as float and back, rounding to nearest even.
 static inline float get(float x) { return x; }

@@ -9,6 +9,7 @@ pub(crate) mod preamble;
 mod running;
 mod share;
 mod statement;
+mod steps;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,7 +131,7 @@ struct CppPrinter<'p> {
     count: usize,
     /// While a loop is printed that takes sixteen elements a step: its variable and the values that vary with it.
     lanes: Option<(Var, BTreeSet<ExprId>)>,
-    /// Set while the loop is printed that takes whole steps of sums.
+    /// Set while the loop is printed that takes whole steps of sums or extremes.
     in_whole_step: bool,
     /// Length of the row, while its rest after whole steps of sums is printed.
     left_of: Option<String>,
@@ -195,7 +196,7 @@ impl CppPrinter<'_> {
         if let Some(across) = self.across(stage) {
             return self.across_rows(stage, &across, share);
         }
-        let order = ValueDepths::new(&self.program.arena, stage);
+        let order = ValueDepths::new(self.program, stage);
         // Only values that every element needs are computed early. A value behind a guard may read memory that does not
         // exist if the condition is false.
         let certain = order.certain(&all);
@@ -337,58 +338,6 @@ impl CppPrinter<'_> {
         }
         self.filled.extend(here);
         self.close_slice();
-    }
-
-    /// Prints the loop that takes several elements a step. A loop with sums first takes four such steps together.
-    fn vector_loop(&mut self, stage: &Stage, end: &str, here: &[ExprId], statements: &[&Statement]) {
-        let sums = if self.sums == Sums::Plain { Vec::new() } else { self.names_of_sums(statements) };
-        if !sums.is_empty() {
-            let outside = self.names.clone();
-            self.line(&format!("while (k + sum_step <= {end}) {{"));
-            self.indent += 1;
-            self.line("for (int64_t part = 0; part < sum_parts; ++part, k += lanes) {");
-            self.indent += 1;
-            self.in_whole_step = true;
-            self.block(here, statements);
-            self.in_whole_step = false;
-            self.close();
-            if self.sums == Sums::Cascade {
-                for name in &sums {
-                    self.line(&format!("carry({name}_lanes);"));
-                }
-            }
-            self.close();
-            if self.sums == Sums::Cascade && stage.inner.is_empty() {
-                for name in &sums {
-                    self.line(&format!("join({name}_lanes);"));
-                }
-            }
-            self.names = outside;
-            self.left_of = Some(end.to_owned());
-        }
-        self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
-        self.indent += 1;
-        self.block(here, statements);
-        self.close();
-    }
-
-    /// Prints the end of a row, after all whole registers, as one register whose first lanes alone count: for functions that
-    /// take long one by one.
-    fn last_lanes(&mut self, end: &str, here: &[ExprId], statements: &[&Statement]) {
-        self.line(&format!("if (k < {end}) {{"));
-        self.indent += 1;
-        self.line(&format!("const int64_t left = {end} - k;"));
-        self.is_partial = true;
-        self.block(here, statements);
-        self.is_partial = false;
-        self.close();
-    }
-
-    /// Returns whether one of the values is of a function that costs as much in one lane as in all of them.
-    fn is_expensive(&self, here: &[ExprId]) -> bool {
-        let is_function =
-            |id: &&ExprId| matches!(self.program.arena.get(**id), Expr::Unary(op, _) if op.is_expensive());
-        here.iter().filter(is_function).any(|&id| self.has_lanes(id) && !self.filled.contains(&id))
     }
 
     fn block(&mut self, here: &[ExprId], statements: &[&Statement]) {

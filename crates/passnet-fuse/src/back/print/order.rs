@@ -6,10 +6,10 @@ use crate::{
     front::{
         arena::Arena,
         expr::{Expr, ExprId, for_each_value},
-        index::{Term, Var},
+        index::{Index, Term, Var},
         tensor::TensorId,
     },
-    plan::stage::{Loop, Stage, Statement},
+    plan::stage::{Loop, Program, Role, Stage, Statement, roots},
 };
 
 /// Depth of values in the loops of a stage: 0 before all loops, `n` inside the `n`-th.
@@ -20,6 +20,8 @@ pub(super) struct ValueDepths<'p> {
     level_of: BTreeMap<TensorId, usize>,
     /// Depth of the result of a reduction.
     rows: usize,
+    /// Values that read nothing which a guard could protect.
+    harmless: BTreeSet<ExprId>,
 }
 
 /// First place at which a value can be computed.
@@ -31,19 +33,19 @@ pub(super) struct Availability {
 }
 
 impl<'p> ValueDepths<'p> {
-    pub(super) fn new(arena: &'p Arena, stage: &Stage) -> Self {
-        Self::with_outer(arena, stage, &stage.outer)
+    pub(super) fn new(program: &'p Program, stage: &Stage) -> Self {
+        Self::with_outer(program, stage, &stage.outer)
     }
 
     /// Returns the order with the loop of one outer variable inside all others.
-    pub(super) fn across(arena: &'p Arena, stage: &Stage, outer: &[Loop], innermost: Var) -> Self {
-        let mut order = Self::with_outer(arena, stage, outer);
+    pub(super) fn across(program: &'p Program, stage: &Stage, outer: &[Loop], innermost: Var) -> Self {
+        let mut order = Self::with_outer(program, stage, outer);
         order.rows = outer.len() + stage.inner.len() + 2;
         order.depth_of_var.insert(innermost, order.rows);
         order
     }
 
-    fn with_outer(arena: &'p Arena, stage: &Stage, outer: &[Loop]) -> Self {
+    fn with_outer(program: &'p Program, stage: &Stage, outer: &[Loop]) -> Self {
         let mut depth_of_var = BTreeMap::new();
         for (depth, nest) in outer.iter().chain(&stage.inner).enumerate() {
             if let Some(var) = nest.var {
@@ -64,7 +66,8 @@ impl<'p> ValueDepths<'p> {
                 }
             }
         }
-        Self { arena, depth_of_var, level_of, rows: outer.len() }
+        let harmless = harmless(program, stage);
+        Self { arena: &program.arena, depth_of_var, level_of, rows: outer.len(), harmless }
     }
 
     /// Values that a statement always computes, operands before users: not those behind the condition of a guard.
@@ -93,13 +96,33 @@ impl<'p> ValueDepths<'p> {
                 match self.arena.get(id) {
                     // The sides of a guard are left out: each may read outside of its buffer where the condition does
                     // not choose it.
-                    Expr::Guard(condition, ..) => stack.push(*condition),
+                    Expr::Guard(condition, a, b) => {
+                        stack.push(*condition);
+                        self.push_harmless(&[*a, *b], self.place(id).depth, &mut stack);
+                    }
                     _ => self.arena.for_each_operand(id, &mut |operand| stack.push(operand)),
                 }
             }
         }
         // Numbers of expressions grow from operands to users, so the sorted set is in the order of computation.
         seen.into_iter().collect()
+    }
+
+    /// Pushes those parts of the sides of a guard that are computed in a loop around it, such as the scale of a group in front of
+    /// a `pad`. Otherwise they would be computed again for each element.
+    fn push_harmless(&self, sides: &[ExprId], depth: usize, stack: &mut Vec<ExprId>) {
+        let (mut seen, mut parts) = (BTreeSet::new(), sides.to_vec());
+        while let Some(id) = parts.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let is_computed = matches!(self.arena.get(id), Expr::Unary(..) | Expr::Binary(..) | Expr::Convert(..));
+            if is_computed && self.harmless.contains(&id) && self.place(id).depth < depth {
+                stack.push(id);
+            } else {
+                self.arena.for_each_operand(id, &mut |operand| parts.push(operand));
+            }
+        }
     }
 
     pub(super) fn place(&self, id: ExprId) -> Availability {
@@ -121,4 +144,39 @@ impl<'p> ValueDepths<'p> {
         }
         place
     }
+}
+
+/// Returns the values that can be computed where a guard forbids their use: those that read nothing but temporary buffers, inside
+/// of these.
+fn harmless(program: &Program, stage: &Stage) -> BTreeSet<ExprId> {
+    let innermost = stage.segments.iter().map(|segment| &segment.innermost);
+    let loops = stage.outer.iter().chain(&stage.inner).chain(innermost);
+    let extents: BTreeMap<Var, i64> = loops.filter_map(|nest| Some((nest.var?, nest.extent))).collect();
+    let mut harmless = BTreeSet::new();
+    for id in program.arena.reachable(&roots(stage)) {
+        let mut is_harmless = match program.arena.get(id) {
+            Expr::Load { buffer, at, .. } => match program.buffers[*buffer].role {
+                Role::Temporary(numel) => is_within(at, numel, &extents),
+                Role::Input | Role::Updated | Role::Output(_) => false,
+            },
+            _ => true,
+        };
+        program.arena.for_each_operand(id, &mut |operand| is_harmless &= harmless.contains(&operand));
+        if is_harmless {
+            harmless.insert(id);
+        }
+    }
+    harmless
+}
+
+/// Returns whether a sum of loop variables is always from 0 to below `end`.
+fn is_within(at: &Index, end: i64, extents: &BTreeMap<Var, i64>) -> bool {
+    let (mut least, mut most) = (at.constant_part(), at.constant_part());
+    for (term, factor) in at.terms() {
+        let Term::Var(var) = term else { return false };
+        let Some(extent) = extents.get(var) else { return false };
+        let reach = (extent - 1) * factor;
+        (least, most) = (least + reach.min(0), most + reach.max(0));
+    }
+    least >= 0 && most < end
 }

@@ -248,7 +248,8 @@ impl<'g> Lowering<'g> {
             Some(_) => return None,
         };
         let from = self.tensors[x].shape.clone();
-        is_scaled_by_sizes(call, &from, shape).then_some(())?;
+        let (aligned, antialiased) = (call.bool(4, "align_corners", false)?, call.bool(6, "antialias", false)?);
+        (!antialiased && is_scaled_by_sizes(call, &from, shape)).then_some(())?;
         if from == shape && shape.len() == 4 && matches!(mode, "nearest" | "bilinear" | "bicubic") {
             return Some(x);
         }
@@ -263,9 +264,6 @@ impl<'g> Lowering<'g> {
                 Some(self.tensors.add(shape.to_vec(), dtype, Def::View { of: x, index, keeps: Keeps::Some }))
             }
             "bilinear" if shape.len() == 4 => {
-                let aligned = call.bool(4, "align_corners", false)?;
-                let antialiased = call.bool(6, "antialias", false)?;
-                (!antialiased).then_some(())?;
                 let numel: i64 = shape.iter().product();
                 if self.target == Target::Cpu && numel >= self.tensors[x].numel() && self.reads(x) >= MANY_READS {
                     self.begins.insert(call.value);

@@ -205,10 +205,8 @@ impl StageBuilder<'_> {
         let mut cuts = BTreeSet::new();
         for id in arena.reachable(&roots) {
             if let Expr::InRange { index, low, high } = arena.get(id)
-                && let [(Term::Var(of), 1)] = index.terms()
-                && *of == var
+                && let Some(shift) = shift_of(index, var)
             {
-                let shift = index.constant_part();
                 for bound in [low.checked_sub(shift), high.checked_sub(shift)].into_iter().flatten() {
                     if bound > 0 && bound < extent {
                         cuts.insert(bound);
@@ -216,9 +214,29 @@ impl StageBuilder<'_> {
                 }
             }
         }
+        // Between its jumps, a remainder is the variable and a constant: `roll` reads two pieces of a row.
+        self.for_each_index(stage, &mut |index| {
+            index.for_each_term(&mut |term| {
+                if let Term::Mod(inner, by) = term
+                    && let Some(shift) = shift_of(inner, var)
+                    && extent / by <= MOST_CUTS
+                {
+                    let first = (-shift).rem_euclid(*by);
+                    cuts.extend((first..extent).step_by(*by as usize).filter(|&cut| cut > 0));
+                }
+            });
+        });
         // Each piece is a loop in the code, so many pieces make a long kernel.
-        if cuts.len() > 8 { Vec::new() } else { cuts.into_iter().collect() }
+        if cuts.len() as i64 > MOST_CUTS { Vec::new() } else { cuts.into_iter().collect() }
     }
+}
+
+/// Largest number of places at which the innermost loop is cut.
+const MOST_CUTS: i64 = 8;
+
+/// Returns the constant that an index adds to a variable.
+fn shift_of(index: &Index, var: Var) -> Option<i64> {
+    matches!(index.terms(), [(Term::Var(of), 1)] if *of == var).then(|| index.constant_part())
 }
 
 /// Returns the extents of the outer and inner loops with the loop of a variable as two, the inner one of extent `by`.

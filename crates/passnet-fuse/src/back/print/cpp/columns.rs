@@ -101,7 +101,7 @@ impl CppPrinter<'_> {
 
     /// Prints a stage across its rows.
     pub(super) fn across_rows(&mut self, stage: &Stage, across: &Across, share: Division) {
-        let order = ValueDepths::across(&self.program.arena, stage, &across.outer, across.var);
+        let order = ValueDepths::across(self.program, stage, &across.outer, across.var);
         let all: Vec<&Statement> = stage.segments[0].levels.iter().chain(&stage.per_row).flatten().collect();
         let certain = order.certain(&all);
         let at = |depth: usize| -> Vec<ExprId> {

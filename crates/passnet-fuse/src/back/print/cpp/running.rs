@@ -15,7 +15,7 @@ impl CppPrinter<'_> {
         let arena = &self.program.arena;
         let Some((row, others)) = stage.outer.split_last() else { return };
         let per_row: Vec<&Statement> = stage.per_row.iter().flatten().collect();
-        let order = ValueDepths::new(arena, stage);
+        let order = ValueDepths::new(self.program, stage);
         let terms = order.certain_for(running.sums.iter().map(|sum| sum.term).collect(), &|_| false);
         let stored = order.certain(&per_row);
         let at = |depth: usize| -> Vec<ExprId> {

@@ -33,6 +33,9 @@ impl CppPrinter<'_> {
             (ValueKind::F32, ReduceOp::Sum) if self.sums == Sums::Cascade => {
                 self.line(&format!("cascade {name}_lanes;"))
             }
+            (ValueKind::F32, ReduceOp::Max | ReduceOp::Min) if self.sums != Sums::Plain => {
+                self.line(&format!("extremes {name}_lanes({start});"));
+            }
             (ValueKind::F32, _) => self.line(&format!("vec {name}_lanes = splat({start});")),
             _ => {}
         }
@@ -162,8 +165,10 @@ impl CppPrinter<'_> {
                     if self.is_partial { format!("first_lanes({value}, left, {})", neutral(*fold)) } else { value };
                 if self.lanes.is_some() {
                     name.push_str("_lanes");
-                    if self.in_whole_step && *fold == ReduceOp::Sum {
+                    if self.in_whole_step {
                         name.push_str(".part[part]");
+                    } else if self.sums != Sums::Plain && *fold != ReduceOp::Sum {
+                        name.push_str(".part[0]");
                     }
                 }
                 match fold {

@@ -1,0 +1,75 @@
+//! The steps of a vectorised loop along a row: whole steps of reductions, then registers, then the last lanes.
+
+use super::{CppPrinter, Sums};
+use crate::{
+    front::expr::{Expr, ExprId, ValueKind},
+    plan::stage::{Stage, Statement},
+};
+
+impl CppPrinter<'_> {
+    /// Prints the loop that takes several elements a step. A loop with reductions first takes
+    /// several such steps together.
+    pub(super) fn vector_loop(&mut self, stage: &Stage, end: &str, here: &[ExprId], statements: &[&Statement]) {
+        if self.sums != Sums::Plain {
+            self.whole_steps(stage, end, here, statements);
+        }
+        self.line(&format!("for (; k + lanes <= {end}; k += lanes) {{"));
+        self.indent += 1;
+        self.block(here, statements);
+        self.close();
+    }
+
+    /// Prints the loop whose steps go to several accumulators in turn: a single one would wait for each step before.
+    fn whole_steps(&mut self, stage: &Stage, end: &str, here: &[ExprId], statements: &[&Statement]) {
+        let sums = self.names_of_sums(statements);
+        let has_folds =
+            statements.iter().any(|statement| matches!(statement, Statement::Reduce { kind: ValueKind::F32, .. }));
+        if !has_folds {
+            return;
+        }
+        let kind = if sums.is_empty() { "extreme" } else { "sum" };
+        let outside = self.names.clone();
+        self.line(&format!("while (k + {kind}_step <= {end}) {{"));
+        self.indent += 1;
+        self.line(&format!("for (int64_t part = 0; part < {kind}_parts; ++part, k += lanes) {{"));
+        self.indent += 1;
+        self.in_whole_step = true;
+        self.block(here, statements);
+        self.in_whole_step = false;
+        self.close();
+        if self.sums == Sums::Cascade {
+            for name in &sums {
+                self.line(&format!("carry({name}_lanes);"));
+            }
+        }
+        self.close();
+        if self.sums == Sums::Cascade && stage.inner.is_empty() {
+            for name in &sums {
+                self.line(&format!("join({name}_lanes);"));
+            }
+        }
+        self.names = outside;
+        if !sums.is_empty() {
+            self.left_of = Some(end.to_owned());
+        }
+    }
+
+    /// Prints the end of a row, after all whole registers, as one register whose first lanes alone count: for functions that
+    /// take long one by one.
+    pub(super) fn last_lanes(&mut self, end: &str, here: &[ExprId], statements: &[&Statement]) {
+        self.line(&format!("if (k < {end}) {{"));
+        self.indent += 1;
+        self.line(&format!("const int64_t left = {end} - k;"));
+        self.is_partial = true;
+        self.block(here, statements);
+        self.is_partial = false;
+        self.close();
+    }
+
+    /// Returns whether one of the values is of a function that costs as much in one lane as in all of them.
+    pub(super) fn is_expensive(&self, here: &[ExprId]) -> bool {
+        let is_function =
+            |id: &&ExprId| matches!(self.program.arena.get(**id), Expr::Unary(op, _) if op.is_expensive());
+        here.iter().filter(is_function).any(|&id| self.has_lanes(id) && !self.filled.contains(&id))
+    }
+}
