@@ -6,6 +6,7 @@ mod exceptions;
 mod formats;
 mod modules;
 mod names;
+mod places;
 mod sizes;
 mod text;
 mod violation;
@@ -29,6 +30,7 @@ pub(crate) fn tidy(root: &Path, scopes: &[&str]) -> Result<()> {
     arrows::check(root, &mut violations)?;
     cycles::check(&crates, &mut violations);
     formats::check(&sources, &mut violations);
+    places::check(&sources, &mut violations);
     sizes::check(&sources, &crates, &mut violations);
     text::check(root, &sources, &mut violations);
     words::check(&sources, &mut violations);
@@ -47,7 +49,7 @@ fn report(sources: &[TextFile], crates: &[modules::CrateModules], violations: &[
     if violations.is_empty() {
         println!("tidy: {} files, {} crates, {modules} modules, no violation", sources.len(), crates.len());
         println!(
-            "checked: arrows between crates, import cycles, stored formats, lengths of files and functions, module style, links, words"
+            "checked: arrows between crates, import cycles, stored formats, lengths of files and functions, module style, links, places in the sources that guides name, words"
         );
         return Ok(());
     }
