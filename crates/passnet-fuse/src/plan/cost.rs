@@ -149,11 +149,9 @@ impl Work {
             if types.iter().any(|ty| matches!(ty.dtype, DType::Float16 | DType::BFloat16)) {
                 work.half += numel;
             }
-            match Call::of(graph, node).map(|call| call.name) {
-                Some(name) if FUNCTIONS.contains(&name) => work.functions += numel,
-                Some(name) if name.starts_with("avg_pool") || name.starts_with("max_pool") || name == "interpolate" => {
-                    work.windows += numel
-                }
+            match Call::of(graph, node).and_then(|call| call.op()) {
+                Some(op) if op.is_costly => work.functions += numel,
+                Some(op) if op.is_windowed => work.windows += numel,
                 _ => {}
             }
         }
@@ -167,34 +165,6 @@ impl Work {
             + self.windows as f64 * rates.window_ns[side]
     }
 }
-
-/// Operations that take several times as long as arithmetic for each element.
-const FUNCTIONS: &[&str] = &[
-    "batch_norm",
-    "celu",
-    "cos",
-    "elu",
-    "erf",
-    "exp",
-    "expm1",
-    "gelu",
-    "group_norm",
-    "layer_norm",
-    "log",
-    "log1p",
-    "log_sigmoid",
-    "log_softmax",
-    "logsigmoid",
-    "logsumexp",
-    "mish",
-    "selu",
-    "sigmoid",
-    "silu",
-    "sin",
-    "softmax",
-    "softplus",
-    "tanh",
-];
 
 fn eager(typed: &TypedGraph, region: &Region, rates: &Rates) -> Prediction {
     let graph = typed.graph();

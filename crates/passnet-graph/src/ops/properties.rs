@@ -56,6 +56,10 @@ pub struct Op {
     pub is_gather: bool,
     /// No element of the result is below 0.
     pub is_non_negative: bool,
+    /// Takes several times as long as arithmetic for each element.
+    pub is_costly: bool,
+    /// Reads a window of the operand for each element.
+    pub is_windowed: bool,
 }
 
 pub(super) const fn op(name: &'static str, memory: Memory) -> Op {
@@ -73,6 +77,8 @@ pub(super) const fn op(name: &'static str, memory: Memory) -> Op {
         is_plain_view: false,
         is_gather: false,
         is_non_negative: false,
+        is_costly: false,
+        is_windowed: false,
     }
 }
 
@@ -134,6 +140,16 @@ impl Op {
 
     pub(super) const fn non_negative(mut self) -> Self {
         self.is_non_negative = true;
+        self
+    }
+
+    pub(super) const fn costly(mut self) -> Self {
+        self.is_costly = true;
+        self
+    }
+
+    pub(super) const fn windowed(mut self) -> Self {
+        self.is_windowed = true;
         self
     }
 }
