@@ -3,7 +3,7 @@
 use std::{io, path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use passnet_eval::{EvalError, Referee};
-use passnet_record::{AuthorSpec, Device, FilePathError, PassDirectory, SuiteTask, WritingCost};
+use passnet_record::{AuthorSpec, Device, FilePathError, ORDER_FILE, PassDirectory, SuiteTask, WritingCost};
 use passnet_run::Suite;
 use passnet_services::{PropagateError, cpp_compiler};
 
@@ -153,6 +153,11 @@ pub enum AuthorError {
     /// The folder of passes does not exist.
     #[error("{0}: there is no such pass directory; `passnet new TASK --out DIR` writes one")]
     NoFolder(String),
+    /// No task would get a pass.
+    #[error(
+        "{0}: names no pass for these tasks; list rule names in {ORDER_FILE} there, or in a folder for each task (`passnet new TASK --out DIR` writes one)"
+    )]
+    NoPasses(String),
     /// A pass directory cannot be read.
     #[error(transparent)]
     Directory(#[from] PassDirError),

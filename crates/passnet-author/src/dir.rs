@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use fs_err as fs;
-use passnet_record::{AuthorSpec, Device, ORDER_FILE, PassDirectory};
+use passnet_record::{AuthorSpec, Device, ORDER_FILE, OrderError, PassDirectory};
+use passnet_run::Suite;
 
 use crate::{
-    author::{Author, AuthorError, Runs, TaskGraphs},
+    author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs},
     pass_files::{PassDirError, read_pass_directory},
 };
 
@@ -21,8 +22,12 @@ impl Dir {
         Self { spec }
     }
 
+    fn path(&self) -> &str {
+        self.spec.argument().unwrap_or_default()
+    }
+
     fn read(&self, task: &str) -> Result<PassDirectory, PassDirError> {
-        let all = Path::new(self.spec.argument().unwrap_or_default());
+        let all = Path::new(self.path());
         let of_task = all.join(task);
         if of_task.is_dir() {
             read_pass_directory(&of_task)
@@ -46,8 +51,24 @@ impl Author for Dir {
     }
 
     fn check(&self, _device: Device) -> Result<(), AuthorError> {
-        let path = self.spec.argument().unwrap_or_default();
-        if Path::new(path).is_dir() { Ok(()) } else { Err(AuthorError::NoFolder(path.to_owned())) }
+        let all = Path::new(self.path());
+        if !all.is_dir() {
+            return Err(AuthorError::NoFolder(self.path().to_owned()));
+        }
+        let folders = fs::read_dir(all)?.filter_map(|entry| Some(entry.ok()?.path()));
+        // Without passes every result is that of eager mode: a score would say nothing of the folder that was meant.
+        if folders.chain([all.to_owned()]).any(|folder| folder.join(ORDER_FILE).is_file()) {
+            return Ok(());
+        }
+        Err(AuthorError::NoPasses(self.path().to_owned()))
+    }
+
+    fn prepare(&mut self, suite: &Suite, _context: &AuthorContext<'_>) -> Result<(), AuthorError> {
+        let has_none = |task: &str| self.read(task).is_ok_and(|passes| names_no_pass(&passes));
+        if suite.record.tasks.iter().all(|task| has_none(&task.id)) {
+            return Err(AuthorError::NoPasses(self.path().to_owned()));
+        }
+        Ok(())
     }
 
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
@@ -56,6 +77,14 @@ impl Author for Dir {
             error @ PassDirError::Io(_) => error.into(),
             refused => AuthorError::Refused(refused.to_string()),
         })
+    }
+}
+
+/// True if there are no passes to apply. A damaged list is another mistake, which the verdicts name.
+fn names_no_pass(passes: &PassDirectory) -> bool {
+    match passes.order() {
+        Ok(names) => names.is_empty(),
+        Err(error) => error == OrderError::Missing,
     }
 }
 

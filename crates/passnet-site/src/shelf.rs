@@ -8,7 +8,7 @@ use std::{
 };
 
 use fs_err as fs;
-use passnet_run::archive::{BlobSource, RunLibrary, find_runs};
+use passnet_run::archive::{BlobSource, RunLibrary, find_runs, load_run};
 use passnet_web::{LiveRun, RunView, Site};
 
 use crate::{Extras, SiteError, extras::Contents, live::LiveLogs, reading::read_all};
@@ -57,6 +57,10 @@ impl Shelf {
     pub fn open(folder: &Path, extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<Self, SiteError> {
         if !folder.exists() {
             return Err(SiteError::NoFolder(folder.to_owned()));
+        }
+        // A folder may be filled later. A file that is no bundle is the wrong file.
+        if folder.is_file() {
+            load_run(folder)?;
         }
         let (contents, mut kept) = (Contents::read(extras, remark)?, BTreeMap::new());
         read_changed(folder, &mut kept);

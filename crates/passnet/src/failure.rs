@@ -3,10 +3,11 @@
 use std::{fmt, io, path::Path, process::ExitCode};
 
 use passnet_agent::corpus::ReadError;
-use passnet_dataset::OpenError;
+use passnet_dataset::{OpenError, import::TransferError};
 use passnet_eval::RunError;
 use passnet_fleet::FleetError;
 use passnet_run::{StoreError, SuiteError, archive::ArchiveError, bundle::BundleError};
+use passnet_score::LogError;
 use passnet_site::SiteError;
 
 /// Exit code: a check failed (a wrong result, a file that does not parse).
@@ -108,23 +109,60 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     if let Some(error) = cause.downcast_ref::<io::Error>() {
         return code_of_io(error.kind());
     }
+    // The wrong file.
+    if cause.is::<LogError>() {
+        return Some(USAGE);
+    }
     if let Some(ReadError::Malformed { .. } | ReadError::Version { .. }) = cause.downcast_ref::<ReadError>() {
         return Some(USAGE);
     }
-    if let Some(OpenError::NotCaptured { .. }) = cause.downcast_ref::<OpenError>() {
-        return Some(UNFIT);
+    if let Some(error) = cause.downcast_ref::<OpenError>() {
+        return code_of_opening(error);
     }
-    let suite = match cause.downcast_ref::<OpenError>() {
-        Some(OpenError::Suite(error)) => Some(error),
-        _ => cause.downcast_ref::<SuiteError>(),
-    };
-    let is_wrong_path =
-        matches!(suite, Some(SuiteError::NotFound { .. } | SuiteError::NoMatch { .. } | SuiteError::Empty { .. }));
+    if let Some(error) = cause.downcast_ref::<SuiteError>() {
+        return code_of_suite(error);
+    }
+    if let Some(TransferError::Empty(_)) = cause.downcast_ref::<TransferError>() {
+        return Some(USAGE);
+    }
+    code_of_run(cause)
+}
+
+/// Returns the exit code for a run or a bundle that cannot be read.
+fn code_of_run(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     match store_error(cause) {
-        Some(StoreError::Io(error)) => code_of_io(error.kind()),
+        Some(StoreError::Io(error)) => return code_of_io(error.kind()),
         // A run that is damaged, in use or of other settings is the wrong run to name.
-        Some(_) => Some(USAGE),
-        None => is_wrong_path.then_some(USAGE),
+        Some(_) => return Some(USAGE),
+        None => {}
+    }
+    if let Some(ArchiveError::Bundle { .. }) = cause.downcast_ref::<ArchiveError>() {
+        return Some(USAGE);
+    }
+    match cause.downcast_ref::<BundleError>()? {
+        // `passnet bundle --verify` has found damage.
+        BundleError::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+            Some(BAD)
+        }
+        _ => None,
+    }
+}
+
+fn code_of_opening(error: &OpenError) -> Option<u8> {
+    match error {
+        OpenError::Suite(error) => code_of_suite(error),
+        OpenError::Store(_) | OpenError::Definition(_) | OpenError::Damaged { .. } => Some(USAGE),
+        OpenError::NotCaptured { .. } | OpenError::NoCache { .. } => Some(UNFIT),
+        OpenError::Unpack { source, .. } => code_of_io(source.kind()),
+        OpenError::Transfer(_) => None,
+    }
+}
+
+/// A suite that is damaged is the wrong suite to name.
+fn code_of_suite(error: &SuiteError) -> Option<u8> {
+    match error {
+        SuiteError::Io(error) => code_of_io(error.kind()),
+        _ => Some(USAGE),
     }
 }
 
@@ -153,6 +191,9 @@ fn code_of_io(kind: io::ErrorKind) -> Option<u8> {
         | ErrorKind::NotADirectory
         | ErrorKind::IsADirectory
         | ErrorKind::AlreadyExists
+        // A file of another kind, or one that was cut short.
+        | ErrorKind::InvalidData
+        | ErrorKind::UnexpectedEof
         | ErrorKind::InvalidFilename => Some(USAGE),
         ErrorKind::PermissionDenied
         | ErrorKind::ReadOnlyFilesystem

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch._dynamo.symbolic_convert import InstructionTranslator
 
 
 def autocast_devices() -> list[str]:
@@ -61,12 +62,37 @@ def _transforms() -> int:
 
 
 def keeps_modes(run: Callable[..., Any], graph: torch.fx.Graph) -> Callable[..., Any]:
-    """The function that runs a graph, so that an exception leaves the modes of the caller as they were."""
+    """The function that runs a graph, so that an exception leaves the modes of the caller as they were.
+
+    Called where Dynamo captures the graph.
+    """
+    if _has_traced_modes():
+        run = _without_functions(run)
     if not enters_mode(graph) and not any(_name(node) == "_set_grad_enabled" for node in graph.nodes):
         return run
 
     def call(*values: Any) -> Any:
         with ModesKept():
+            return run(*values)
+
+    return call
+
+
+def _has_traced_modes() -> bool:
+    """Returns whether the captured call is within modes of functions, such as a default device. The graph has the calls that they make."""
+    try:
+        state = getattr(InstructionTranslator.current_tx(), "symbolic_torch_function_state", None)
+    except AttributeError:
+        # No call is being captured.
+        return False
+    return bool(getattr(state, "mode_stack", ()))
+
+
+def _without_functions(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that runs a graph without the modes of functions: they would change its calls a second time."""
+
+    def call(*values: Any) -> Any:
+        with torch._C.DisableTorchFunction():
             return run(*values)
 
     return call

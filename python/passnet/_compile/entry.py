@@ -45,6 +45,7 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         f"not {code.name(torch._C._len_torch_function_stack)}()",
         f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
     ]
+    native += _offsets(captured)
     if is_guarded:
         native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")
     arguments = ", ".join(_variable(number) for number in captured.used)
@@ -89,6 +90,13 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
     for name, item in kwargs.items:
         checks += code.checks(item, f"kwargs[{name!r}]", leaves)
     return checks
+
+
+def _offsets(captured: Captured) -> Sequence[str]:
+    """Checks of the arguments whose offset in their storage the code read."""
+    numbers = {id(tensor): number for number, tensor in enumerate(captured.inputs)}
+    placed = {numbers[id(tensor)]: tensor for tensor in captured.facts.placed}
+    return [f"{_variable(number)}.storage_offset() == {tensor.storage_offset()}" for number, tensor in placed.items()]
 
 
 def _write(effect: Assigned | Refilled, code: Code, leaf: Callable[[int], str]) -> Sequence[str]:

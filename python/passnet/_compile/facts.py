@@ -29,6 +29,9 @@ class Facts:
     """A container, an object, and whether the container has it."""
     calls: list[tuple[Callable[[], Any], Any]] = field(default_factory=list)
     """A function without arguments, and the object that it returns."""
+    placed: list[torch.Tensor] = field(default_factory=list)
+    """Arguments whose offset in their storage the code read. It is no part of the other checks: most code computes the same wherever
+    its arguments begin."""
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """The tensors among the objects, whose identity each call checks."""

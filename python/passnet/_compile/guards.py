@@ -73,6 +73,7 @@ _FIXED = (
 )
 _FIXED += (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, type(...))
 _FIXED += (torch.dtype, torch.device, torch.layout, torch.memory_format)
+_OFFSET = ".storage_offset()"
 _ABSENT = object()
 # Dynamo of PyTorch 2.6 and 2.11 has guards of classes and functions, but none of the constants that the code reads from them.
 # Those of 2.15 have been seen; the versions in between are treated like the older ones.
@@ -130,6 +131,7 @@ class _Reader:
             return
         value = self._find(name)
         if name in self.given:
+            self._note_place(self._find(name.removesuffix(_OFFSET)), value)
             return
         if value is _ABSENT and kind in _OF_ABSENCE and self._note_missing(name):
             return
@@ -148,6 +150,10 @@ class _Reader:
         elif value is getattr(os.environ, "_data", _ABSENT):
             # Dynamo has no guard for a variable that is not set.
             self.note_size(value)
+
+    def _note_place(self, owner: Any, value: Any) -> None:
+        if isinstance(owner, torch.Tensor) and owner is not value:
+            self.facts.placed.append(owner)
 
     def note_size(self, container: Any) -> None:
         if hasattr(container, "__len__") and self._is_new("size", id(container)):

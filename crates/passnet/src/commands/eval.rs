@@ -17,7 +17,7 @@ use super::{
     referee,
 };
 use crate::{
-    failure::{exit_code, usage},
+    failure::{exit_code, report, usage},
     output,
     progress::ProgressLine,
 };
@@ -46,10 +46,18 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     loop {
         // Read before the evaluation: a change during it causes another one.
         let stamp = args.passes.as_deref().map(modification_times);
-        let verdicts = evaluate(&referee, &suite, &author)?;
-        print(args, &verdicts)?;
-        if !args.watch {
-            return exit_code(verdicts.iter().all(|verdict| verdict.status == Status::Correct));
+        match evaluate(&referee, &suite, &author) {
+            Ok(verdicts) => {
+                print(args, &verdicts)?;
+                if !args.watch {
+                    return exit_code(verdicts.iter().all(|verdict| verdict.status == Status::Correct));
+                }
+            }
+            // An editor may be writing the files.
+            Err(error) if args.watch => {
+                report(&error);
+            }
+            Err(error) => return Err(error),
         }
         eprintln!("waiting for changes of the pass directory; press Ctrl-C to stop");
         while args.passes.as_deref().map(modification_times) == stamp {

@@ -18,7 +18,8 @@ const LOG_CORRECT_AT: i32 = 0;
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode> {
     let (outcomes, path) = read_outcomes(&args.input)?;
     let settings = ScoreSettings { es: args.es.settings(), weights: args.weights.clone(), ..ScoreSettings::default() };
-    let report = ScoreReport::new(&outcomes, &settings).context(args.input.display().to_string())?;
+    let report =
+        ScoreReport::new(&outcomes, &settings).map_err(|error| usage(format!("{}: {error}", args.input.display())))?;
     match args.format {
         OutputFormat::Json => output::json(&report)?,
         OutputFormat::Table => output::report(&report.text_report(args.mode, path.as_deref()))?,

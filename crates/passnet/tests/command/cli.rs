@@ -59,7 +59,7 @@ fn a_log_is_scored_and_garbage_is_refused_with_its_line() {
     assert_eq!((report["graphs"].as_u64(), report["schema_version"].as_u64()), (Some(1), Some(1)));
 
     std::fs::write(&log, "nothing of the kind\n").unwrap();
-    let (_, err) = check(&["score", log.to_str().unwrap()], 1);
+    let (_, err) = check(&["score", log.to_str().unwrap()], 2);
     assert!(err.contains("line 1") && err.contains("[Processing]"), "{err}");
 }
 

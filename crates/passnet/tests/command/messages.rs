@@ -59,6 +59,22 @@ fn wrong_and_damaged_files_are_wrong_use() {
         check(reader, 2, &["cut", "damaged or cut short", "--fresh"]);
     }
     check(&["bundle", &empty], 2, &["empty: not a run"]);
+    // Text, bytes that are no text, and a file of the machine: never a score.
+    let bytes = path("bytes");
+    std::fs::write(&bytes, [0x28, 0xb5, 0x2f, 0xfd, 0xff, 0, 1]).unwrap();
+    for other in [&file, &bytes, "/etc/passwd", "/dev/null"] {
+        let text = check(&["score", other], 2, &[other]);
+        assert!(!text.contains("AS "), "{text}");
+        check(&["traj", "stats", other], 2, &[]);
+        check(&["compare", other, other], 2, &[other]);
+    }
+    check(&["serve", &bytes, "--port", "0"], 2, &["bytes"]);
+    check(&["dataset", "import", &empty, "--out", &path("dataset")], 2, &["no samples found"]);
+    let suite = path("suite");
+    std::fs::create_dir(&suite).unwrap();
+    let whole = std::fs::read(repository().join("suites/demo/suite.json")).unwrap();
+    std::fs::write(folder.path().join("suite/suite.json"), &whole[..whole.len() / 2]).unwrap();
+    check(&["bench", "run", &suite, "--author", "eager"], 2, &["suite.json:"]);
     check(&["traj", "stats", &empty], 2, &["there are no trajectories"]);
     check(&["traj", "stats", "no/such"], 2, &["no/such"]);
     check(&["submit", "no/such", "--to", "http://127.0.0.1:1"], 2, &["no/such"]);
@@ -69,6 +85,23 @@ fn wrong_and_damaged_files_are_wrong_use() {
     check(&["new", TASK, "--out", &inside], 2, &["cannot be a folder"]);
     // The file system of the kernel takes no files, not even from root.
     check(&["bench", "run", TASK, "--author", "eager", "--out", "/proc/run"], 3, &["cannot write to /proc"]);
+}
+
+/// Eager results would be scored 1: the score would say nothing of the passes that were meant.
+#[test]
+fn a_folder_without_passes_is_not_scored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let dir = format!("dir:{path}");
+    let refused = |text: &str| {
+        check(&["eval", TASK, "--passes", path], 2, &[text]);
+        check(&["eval", TASK, "--passes", path, "--json"], 2, &[text]);
+        check(&["bench", "run", "suites/demo", "--author", &dir], 2, &[text]);
+    };
+    refused("names no pass");
+    // Python files alone are not applied.
+    std::fs::write(folder.path().join("mine.py"), "").unwrap();
+    refused("sorted_output_pass_rule_names.json");
 }
 
 #[test]

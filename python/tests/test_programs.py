@@ -1,0 +1,114 @@
+"""Small programs: `passnet.compile` and the backend compute what each computes without them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import passnet
+from passnet import backend
+from programs import (
+    Program,
+    calls,
+    contexts,
+    control_flow,
+    gradients,
+    modules,
+    programs_of,
+    state,
+    surroundings,
+    types,
+    views,
+    writes,
+)
+
+GROUPS = [control_flow, writes, views, surroundings, contexts, gradients, types, calls, state, modules]
+PROGRAMS = [program for group in GROUPS for program in programs_of(group)]
+
+# The backend writes and compiles kernels for these. For the others, capture and replay are tested alone, which takes a third of the time;
+# `test_compile_situations.py` has programs with kernels for `passnet.compile`.
+WITH_KERNELS = [writes, views]
+
+
+def by_compile(model: Callable[..., Any], _program: Program) -> Callable[..., Any]:
+    return passnet.compile(model, author=None)
+
+
+def by_backend(model: Callable[..., Any], program: Program) -> Callable[..., Any]:
+    author = "fuse" if program.__module__ in [group.__name__ for group in WITH_KERNELS] else None
+    return torch.compile(model, backend=backend.passnet, options={"author": author})
+
+
+# `torch.compile` does not see hooks that are added to modules after the first call.
+AS_PYTORCH_COMPILES = {"hooks_of_modules", "hooks_of_all_modules"}
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+    torch._dynamo.reset()
+    backend._backends.clear()
+
+
+def kept(value: Any) -> Any:
+    """A value as it is now: what the program does next does not change it."""
+    if isinstance(value, torch.Tensor):
+        copy = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+        copy.copy_(value.detach())
+        return {"values": copy, "class": type(value).__name__, "wants gradient": value.requires_grad}
+    if isinstance(value, dict):
+        return type(value).__name__, {key: kept(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [kept(part) for part in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, {
+            field.name: kept(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    return value
+
+
+def assert_same(found: Any, expected: Any, place: str) -> None:
+    assert type(found) is type(expected), place
+    if isinstance(expected, torch.Tensor):
+        assert found.stride() == expected.stride(), place
+        torch.testing.assert_close(
+            found, expected, rtol=1e-4, atol=1e-5, equal_nan=True, msg=lambda text: f"{place}: {text}"
+        )
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected), place
+        for key, value in expected.items():
+            assert_same(found[key], value, f"{place}, {key}")
+    elif isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected), place
+        for index, (part, value) in enumerate(zip(found, expected, strict=True)):
+            assert_same(part, value, f"{place}, {index}")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-5, nan_ok=True), place
+    else:
+        assert found == expected, place
+
+
+def _reference(program: Program, way: Callable[..., Any]) -> Callable[..., Any]:
+    if way is by_backend and program.__name__ in AS_PYTORCH_COMPILES:
+        return functools.partial(torch.compile, backend="eager")
+    return lambda model: model
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", [by_compile, by_backend])
+@pytest.mark.parametrize(
+    "program", PROGRAMS, ids=lambda program: f"{program.__module__.partition('.')[2]}.{program.__name__}"
+)
+def test_a_program_computes_what_it_computes_without_passnet(program: Program, way: Callable[..., Any]):
+    results = []
+    for compiled in (_reference(program, way), lambda model: way(model, program)):
+        torch.manual_seed(0)
+        results.append([kept(value) for value in program(compiled)])
+    expected, found = results
+    assert_same(found, expected, "result")
