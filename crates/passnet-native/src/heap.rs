@@ -13,7 +13,6 @@ mod record;
 use std::{ffi::c_void, ptr};
 
 use arena::{Arena, Block};
-pub(crate) use record::note;
 
 /// Byte that free memory is overwritten with: `true`, and a tiny number as any floating-point type.
 const FILLER: u8 = 1;

@@ -3,6 +3,7 @@
 //! - `place`: bytes, addresses, protection.
 //! - `libraries`: functions of libraries that kernels call.
 //! - `call`: calls with a clean stack and clean registers.
+//! - `containers`: memory of `std::vector`, which is empty again after each call.
 //! - `stack`: stacks of kernels, apart from those of threads.
 //! - `guard`: calls with closed pages around each tensor, for checks.
 //! - `forked`: such calls in a process that has no other memory.
@@ -14,6 +15,7 @@
 //! mapping, so what runs is what was judged.
 
 mod call;
+mod containers;
 mod copy;
 mod entry;
 #[cfg(target_arch = "x86_64")]
@@ -33,6 +35,5 @@ pub use copy::copy_elements;
 pub use entry::Entry;
 pub use guard::{ALIGNMENT, GuardPlace, GuardedKernel, StrayAccess, TensorMemory, call_guarded, set_side, side};
 pub use keep::Access;
-pub use libraries::kernels_allocate;
 pub use place::{LoadError, PlacedImage};
 pub use split::{Range, call_split};

@@ -178,8 +178,14 @@ pub(crate) fn advice(name: &str) -> &'static str {
         _ if name.starts_with("lgamma") || name.contains("gamma_r") => {
             "it writes the global variable `signgam`; compute the logarithm from `tgamma`, or by a series of your own"
         }
+        "_ZSt7nothrow" => {
+            "`std::stable_sort`, `std::inplace_merge` and `std::stable_partition` use it; call `std::sort` with a comparison \
+             that decides ties, or keep the values in a second `std::vector`"
+        }
         "__tls_get_addr" => "thread-local variables outlive the call; keep values in locals",
-        "_GLOBAL_OFFSET_TABLE_" | "__dso_handle" => "addresses of the loader are of no use to a kernel",
+        "_GLOBAL_OFFSET_TABLE_" | "__dso_handle" => {
+            "addresses of the loader are of no use to a kernel; take no address of a function or a variable of a library"
+        }
         _ if name.starts_with("__cxa") || name.starts_with("_Unwind") || name.starts_with("__gxx") => {
             "exceptions and variables with initialisers are not supported; return early, and use constants or locals"
         }

@@ -42,7 +42,7 @@ pub(super) fn take(mut see: impl FnMut(usize, usize) -> bool) -> bool {
 }
 
 /// Notes an allocation, if there is a session.
-pub(crate) fn note(start: usize, nbytes: usize) {
+fn note(start: usize, nbytes: usize) {
     if IS_ACTIVE.load(Ordering::Relaxed) {
         let place = COUNT.fetch_add(1, Ordering::Relaxed);
         if place < MOST {

@@ -6,7 +6,7 @@ use passnet_objects::StackUse;
 
 use super::entry::Entry;
 #[cfg(target_arch = "x86_64")]
-use super::stack;
+use super::{containers::RunningCall, stack};
 
 /// True in workers of the referee.
 static HIDES_STATE: AtomicBool = AtomicBool::new(false);
@@ -33,6 +33,7 @@ pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     #[cfg(target_arch = "x86_64")]
     {
         let area = stack::of(stack, arguments(words.len()));
+        let _running = RunningCall::begin();
         // SAFETY: the caller's word; the area is this thread's, and no call of it is running.
         stack::with_current(stack, || unsafe { call_on(area, entry, words, level()) });
         stack::release(area);

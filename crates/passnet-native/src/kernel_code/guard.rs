@@ -157,6 +157,9 @@ fn in_fork(
     match run(&call).ok()? {
         Outcome::Done => Some(None),
         Outcome::Other => None,
+        Outcome::Container { access } => {
+            Some(Some(StrayAccess::Far { place: "memory next to that of a container".to_owned(), access }))
+        }
         Outcome::Fault { address, access: access @ (Access::Jump | Access::SystemCall) } => {
             let is_call = access == Access::SystemCall;
             let place = if is_call { format!("system call {address}") } else { place_of(address) };

@@ -2,15 +2,12 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::OnceLock,
 };
 
 use passnet_objects::{Import, RuntimeLibrary};
 
-use crate::heap;
+use super::{call::hides_state, containers};
 
 const LIBRARIES: [(RuntimeLibrary, &CStr); 5] = [
     (RuntimeLibrary::C, c"libc.so.6"),
@@ -66,17 +63,9 @@ fn handle(library: RuntimeLibrary) -> Option<usize> {
     (*handle != 0).then_some(*handle)
 }
 
-/// True once a kernel with containers was loaded.
-static ALLOCATE: AtomicBool = AtomicBool::new(false);
-
-/// Tells whether a kernel that was loaded allocates memory for containers.
-pub fn kernels_allocate() -> bool {
-    ALLOCATE.load(Ordering::Relaxed)
-}
-
-/// Memory of containers. It is clean: an earlier call must not show in it.
+/// Memory of containers. It is zero: an earlier call must not show in it.
 fn own(name: &str) -> Option<usize> {
-    ALLOCATE.store(true, Ordering::Relaxed);
+    containers::expect_use();
     Some(match name {
         "_Znwm" | "_Znam" => allocate as *const () as usize,
         "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
@@ -88,18 +77,22 @@ fn own(name: &str) -> Option<usize> {
 
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn allocate(bytes: usize) -> *mut c_void {
+    if hides_state() {
+        return separate(bytes, 1);
+    }
     // SAFETY: `calloc` takes any sizes.
     let memory = unsafe { libc::calloc(bytes.max(1), 1) };
     if memory.is_null() {
         give_up(std::ptr::null())
     }
-    // A kernel that writes behind it must leave nothing there.
-    heap::note(memory as usize, bytes);
     memory
 }
 
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
+    if hides_state() {
+        return separate(bytes, alignment);
+    }
     let mut memory = std::ptr::null_mut();
     // SAFETY: C++ gives a power of two, the memory is as large as what is written.
     unsafe {
@@ -107,26 +100,31 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
         if !is_had {
             give_up(std::ptr::null())
         }
-        heap::note(memory as usize, bytes);
         libc::memset(memory, 0, bytes)
     }
 }
 
+/// Memory apart from the heap of the process.
+fn separate(bytes: usize, alignment: usize) -> *mut c_void {
+    containers::allocate(bytes, alignment).unwrap_or_else(|| give_up(std::ptr::null())) as *mut c_void
+}
+
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn release(memory: *mut c_void) {
-    // SAFETY: C++ frees what it got from one of the functions above. It is cleared: the next tensor may get this block.
-    unsafe {
-        if !memory.is_null() {
-            libc::memset(memory, 0, libc::malloc_usable_size(memory));
-        }
-        libc::free(memory);
+    if memory.is_null() || containers::release(memory as usize) {
+        return;
     }
+    if hides_state() {
+        give_up(std::ptr::null())
+    }
+    // SAFETY: C++ frees what it got from one of the functions above.
+    unsafe { libc::free(memory) }
 }
 
 /// Kernels are compiled without exceptions: too long a vector, or no memory, ends the process.
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn give_up(_message: *const c_char) -> ! {
-    const TEXT: &[u8] = b"a kernel asked for more memory than there is, or for a vector of a wrong length\n";
+    const TEXT: &[u8] = b"a kernel asked for more memory than there is, for a vector of a wrong length, or released what it had not allocated\n";
     // SAFETY: the text is there.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());

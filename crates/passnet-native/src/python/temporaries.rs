@@ -29,9 +29,9 @@ enum Way {
 }
 
 impl<'py> Temporaries<'py> {
-    /// `allocations`: makes the same allocations as a call; `None` if a call releases nothing. `on_device`: they are on a device. `in_kernels`: kernels allocate memory, too.
-    pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool, in_kernels: bool) -> Self {
-        let way = match (on_device, allocations.is_some() || in_kernels) {
+    /// `allocations`: makes the same allocations as a call; `None` if a call releases nothing. `on_device`: they are on a device.
+    pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool) -> Self {
+        let way = match (on_device, allocations.is_some()) {
             (_, false) => Way::Nothing,
             (true, true) => Way::Again,
             (false, true) => Way::Undecided,

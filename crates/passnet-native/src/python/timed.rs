@@ -11,7 +11,7 @@ use pyo3::{
 use crate::{
     cache::{Sweeper, last_level_bytes},
     cuda,
-    kernel_code::{GuardPlace, kernels_allocate, set_side},
+    kernel_code::{GuardPlace, set_side},
     python::{
         poison::{overwrite_all, values},
         sample::{RequestedRule, Samples},
@@ -279,7 +279,7 @@ pub(super) fn time_calls<'py>(
         warmup: warmup as usize,
         restore,
         overwrites,
-        temporaries: Temporaries::new(allocations, cuda, overwrites && kernels_allocate()),
+        temporaries: Temporaries::new(allocations, cuda),
         sweeper: (cold && !cuda).then(|| Sweeper::new(last_level_bytes())),
         cuda: if cuda { Some(cuda::Timer::new(cold)?) } else { None },
         last: None,

@@ -28,6 +28,8 @@ pub(super) struct Control {
     /// Next free byte and end of the memory that stands in for a heap.
     pub(super) free: AtomicUsize,
     pub(super) end: AtomicUsize,
+    /// Blocks of that memory.
+    pub(super) blocks: AtomicUsize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::control;
-use crate::kernel_code::{keep::Keep, stack};
+use crate::kernel_code::{containers, keep::Keep, stack};
 
 const PAGE: usize = 4096;
 /// End of the addresses of a process.
@@ -118,6 +118,9 @@ pub(in crate::kernel_code) fn place_of(address: usize) -> String {
     }
     if stack::is_around(address) {
         return "the stack outside of its frames".to_owned();
+    }
+    if containers::is_around(address) {
+        return "memory of containers of other calls".to_owned();
     }
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let line = maps.lines().find(|line| range(line).is_some_and(|(start, end)| (start..end).contains(&address)));

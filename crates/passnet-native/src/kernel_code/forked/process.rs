@@ -3,7 +3,7 @@
 use std::{mem, ptr, slice, sync::atomic::Ordering};
 
 use super::{
-    control::{Report, control, leave},
+    control::{Control, Report, control, leave},
     plan::Plan,
     stand_ins,
 };
@@ -22,7 +22,7 @@ const FETCH: i64 = 1 << 4;
 
 /// Closes all memory that the kernel does not need, calls the kernel, and ends the process.
 pub(super) extern "C" fn main(plan: &Plan<'_>) -> ! {
-    if !(catch_faults(plan) && prepare(plan) && confine()) {
+    if !(catch_faults(plan) && prepare(plan) && confine(plan.control)) {
         leave(Report::Other);
     }
     for words in plan.calls {
@@ -116,16 +116,37 @@ fn catch_faults(plan: &Plan<'_>) -> bool {
     }
 }
 
-/// Leaves the process one system call, that which ends it, and no clock of the CPU.
+/// Leaves the process two system calls, that which ends it and that which opens memory of containers, and no clock of the CPU.
 #[expect(unsafe_code, reason = "system calls")]
-fn confine() -> bool {
+fn confine(control: &Control) -> bool {
     const LOAD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
+    const JUMP_IF_GREATER: u16 = 0x25;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;
+    /// Places of the halves of a system call's arguments among its data.
+    const ADDRESS: u32 = 16;
+    const ADDRESS_HIGH: u32 = 20;
+    const BYTES: u32 = 24;
+    const BYTES_HIGH: u32 = 28;
+    const PROTECTION: u32 = 32;
+    let (start, bytes) = stand_ins::heap(control);
     let of = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let program = [
         of(LOAD, 0, 0, 0),
-        of(JUMP_IF_EQUAL, 0, 1, libc::SYS_exit_group as u32),
+        of(JUMP_IF_EQUAL, 12, 0, libc::SYS_exit_group as u32),
+        of(JUMP_IF_EQUAL, 0, 12, libc::SYS_mprotect as u32),
+        of(LOAD, 0, 0, PROTECTION),
+        of(JUMP_IF_EQUAL, 0, 10, (libc::PROT_READ | libc::PROT_WRITE) as u32),
+        of(LOAD, 0, 0, ADDRESS_HIGH),
+        of(JUMP_IF_EQUAL, 0, 8, (start >> 32) as u32),
+        of(LOAD, 0, 0, ADDRESS),
+        of(JUMP_IF_AT_LEAST, 0, 6, start as u32),
+        of(JUMP_IF_AT_LEAST, 5, 0, (start + bytes) as u32),
+        of(LOAD, 0, 0, BYTES_HIGH),
+        of(JUMP_IF_EQUAL, 0, 3, 0),
+        of(LOAD, 0, 0, BYTES),
+        of(JUMP_IF_GREATER, 1, 0, bytes as u32),
         of(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
         of(RETURN, 0, 0, libc::SECCOMP_RET_TRAP),
     ];

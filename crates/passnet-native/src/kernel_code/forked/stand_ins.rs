@@ -1,6 +1,7 @@
 //! Functions of libraries in a process that has one thread and no heap.
 //!
-//! OpenMP's functions behave as in a team of one thread. Memory comes from a mapping, and is not released.
+//! OpenMP's functions behave as in a team of one thread. Memory comes from a mapping, and is not released. Only pages of blocks
+//! are open, and blocks end at a closed page, so that an access outside of a container is a fault.
 
 use std::{
     ffi::{c_int, c_long, c_uint, c_void},
@@ -13,6 +14,9 @@ use super::control::{Control, Report, control, leave};
 /// Memory of containers: address space, no memory until it is used.
 const HEAP: usize = 512 << 20;
 const ALIGNMENT: usize = 64;
+const PAGE: usize = 4096;
+/// Blocks that end at a closed page. More would be more mappings than a process can have.
+const MOST_CLOSED: usize = 1 << 13;
 
 /// Returns the address of the function that stands in for a function of this name.
 pub(super) fn of(name: &str) -> Option<usize> {
@@ -32,18 +36,39 @@ pub(super) fn of(name: &str) -> Option<usize> {
     })
 }
 
-/// Maps the memory of containers.
+/// Reserves the memory of containers: closed pages, none of them before a multiple of 4 GiB and some behind it.
 #[expect(unsafe_code, reason = "a system call")]
 pub(super) fn make_heap(control: &Control) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a fresh mapping.
-    let base = unsafe { libc::mmap(ptr::null_mut(), HEAP, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-    if base == libc::MAP_FAILED {
-        return false;
+    // A second mapping lies elsewhere, next to the first one.
+    for _ in 0..2 {
+        // SAFETY: a fresh mapping.
+        let base = unsafe { libc::mmap(ptr::null_mut(), 2 * HEAP, libc::PROT_NONE, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return false;
+        }
+        let (base, end) = (base as usize, base as usize + HEAP);
+        if base >> 32 == end >> 32 {
+            control.free.store(base + PAGE, Ordering::SeqCst);
+            control.end.store(end, Ordering::SeqCst);
+            return true;
+        }
     }
-    control.free.store(base as usize, Ordering::SeqCst);
-    control.end.store(base as usize + HEAP, Ordering::SeqCst);
-    true
+    false
+}
+
+/// First byte and bytes of the memory that the process may open.
+pub(super) fn heap(control: &Control) -> (usize, usize) {
+    (control.end.load(Ordering::SeqCst).saturating_sub(HEAP), HEAP)
+}
+
+/// Opens pages. The process may make this system call.
+fn open(start: usize, end: usize) -> bool {
+    // SAFETY: pages of the mapping above that no block has.
+    #[expect(unsafe_code, reason = "a system call")]
+    unsafe {
+        libc::mprotect(start as *mut c_void, end - start, libc::PROT_READ | libc::PROT_WRITE) == 0
+    }
 }
 
 extern "C" fn allocate(bytes: usize) -> *mut c_void {
@@ -53,10 +78,21 @@ extern "C" fn allocate(bytes: usize) -> *mut c_void {
 /// Returns memory that is zero, as that of the ordinary functions.
 extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
     let Some(control) = control() else { give_up(ptr::null()) };
-    let first = control.free.load(Ordering::SeqCst).next_multiple_of(alignment.max(1));
-    let free = first.checked_add(bytes.max(1)).filter(|free| *free <= control.end.load(Ordering::SeqCst));
-    let Some(free) = free else { give_up(ptr::null()) };
-    control.free.store(free, Ordering::SeqCst);
+    let (free, alignment) = (control.free.load(Ordering::SeqCst), alignment.max(ALIGNMENT));
+    let is_closed = control.blocks.fetch_add(1, Ordering::SeqCst) < MOST_CLOSED;
+    let placed = bytes.max(1).checked_next_multiple_of(alignment).and_then(|bytes| {
+        let first = free.next_multiple_of(alignment);
+        let end = first.checked_add(bytes)?;
+        // At the end of its last page.
+        let page = if is_closed { end.checked_next_multiple_of(PAGE.max(alignment))? } else { end };
+        let next = if is_closed { page + PAGE } else { page };
+        (next <= control.end.load(Ordering::SeqCst)).then_some((page - bytes, page, next))
+    });
+    let Some((first, page, next)) = placed else { give_up(ptr::null()) };
+    control.free.store(next, Ordering::SeqCst);
+    if !open(first / PAGE * PAGE, page.next_multiple_of(PAGE)) {
+        give_up(ptr::null())
+    }
     first as *mut c_void
 }
 
