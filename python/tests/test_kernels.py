@@ -155,7 +155,7 @@ def test_the_compiler_has_the_word():
         ("void f(float)", "cannot read the parameter `float`"),
         ("void f(float** x)", "cannot read"),
         ("void f(std::string x)", "cannot read"),
-        ("void f(half x)", "`half` is none of"),
+        ("void f(half x)", "`half` is neither a pointer nor one of"),
     ],
 )
 def test_signatures_are_checked(signature: str, message: str):

@@ -54,7 +54,7 @@ def test_cuda_sources_become_machine_code():
 
 
 def test_signatures_are_checked():
-    with pytest.raises(ValueError, match="`half` is none of"):
+    with pytest.raises(ValueError, match="`half` is neither a pointer nor one of"):
         kernels.cuda("", "void f(half x)")
 
 

@@ -214,8 +214,8 @@ fn describe_sandbox(proof: &Proof, findings: &mut Vec<CheckResult>) {
 
     let closed = proof.ways_out.iter().filter(|attempt| attempt.good).count();
     let (level, mut detail) = match closed == proof.ways_out.len() {
-        true => (Severity::Good, format!("all {closed} ways out are closed")),
-        false => (Severity::Limited, format!("{closed} of {} ways out are closed", proof.ways_out.len())),
+        true => (Severity::Good, format!("all {closed} escape routes are closed")),
+        false => (Severity::Limited, format!("{closed} of {} escape routes are closed", proof.ways_out.len())),
     };
     let [confined, free] = proof.start_ns;
     detail += &format!("; a worker starts in {}, without in {}", duration(confined as f64), duration(free as f64));

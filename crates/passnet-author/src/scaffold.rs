@@ -44,7 +44,7 @@ pub fn scaffold(
         Err(error) => error.to_string(),
     };
     let first = suite.visible(task).next();
-    let graph: GraphId = first.ok_or_else(|| AuthorError::Refused(format!("task {} has no graph to see", task.id)))?;
+    let graph: GraphId = first.ok_or_else(|| AuthorError::Refused(format!("task {} has no visible graph", task.id)))?;
     let files = [(format!("{PASS}.py"), stub(suite, &graph, PASS)?), (ORDER_FILE.to_owned(), order(1))];
     Ok(Scaffold { passes: PassDirectory::new(files)?, to_do: Some(to_do) })
 }

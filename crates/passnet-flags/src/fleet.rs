@@ -71,7 +71,7 @@ pub struct FleetDatasetArgs {
     /// Cluster: `auto` (that of this node), `local` (a new one on this machine), HOST:PORT or ray://HOST:PORT
     #[arg(long, global = true, default_value = "auto")]
     pub address: String,
-    /// Graphs of each shard: what a lost task costs
+    /// Graphs of each shard; a lost task repeats its shard
     #[arg(long, global = true, value_name = "N", default_value_t = 64, value_parser = positive)]
     pub shard_graphs: usize,
     /// CPU cores of each task, or of each helper

@@ -360,7 +360,7 @@ pub struct AttacksArgs {
     /// Run with all layers on only: shows the attacks that escape, not whether each works without defences
     #[arg(long, conflicts_with = "quick")]
     pub once: bool,
-    /// Measure for this long what the sandbox and the checks of measurements add to evaluations of honest passes
+    /// Measure for this long how much time the sandbox and the checks of measurements cost honest passes, in seconds
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["quick", "once"])]
     pub cost: Option<u64>,
     /// Evaluations at a time

@@ -83,7 +83,7 @@ pub struct FilterArgs {
     /// Largest number of tokens, input and output together
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
-    /// Only this style of getting to right passes; may be repeated
+    /// Only trajectories of this style; may be repeated
     #[arg(long, value_name = "STYLE", value_parser = choice(STYLES))]
     pub style: Vec<Style>,
     /// Only models whose name contains TEXT

@@ -45,7 +45,7 @@ def capture_step(
     Raises :class:`CaptureError` where Dynamo breaks the graph, or no result of the model has a gradient.
     """
     if not isinstance(model, torch.nn.Module):
-        raise CaptureError("a training step can be captured of a module only, and this is a function")
+        raise CaptureError("a training step can only be captured from a module, and this is a function")
     graphs = capture(model, args, kwargs, before_run)
     if len(graphs) != 1:
         raise CaptureError(

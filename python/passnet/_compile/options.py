@@ -36,7 +36,7 @@ class Options:
         if made.author not in ("fuse", None):
             raise ValueError(f"there is no author `{made.author}`; use 'fuse' or None")
         if made.then not in ("inductor", None):
-            raise ValueError(f"nothing is called `{made.then}` that could compile the rest; use 'inductor' or None")
+            raise ValueError(f"`then` is {made.then!r}; use 'inductor' or None")
         if made.cuda_graphs not in (True, False, "auto"):
             raise ValueError(f"`cuda_graphs` is {made.cuda_graphs!r}; use True, False or 'auto'")
         if made.limit < 1:

@@ -119,7 +119,9 @@ class Signature:
         if not parameter.is_pointer:
             code = _NUMBERS.get(kind)
             if code is None:
-                raise ValueError(f"`{self.name}`: `{parameter.type}` is none of {', '.join(_NUMBERS)}, and no pointer")
+                raise ValueError(
+                    f"`{self.name}`: `{parameter.type}` is neither a pointer nor one of {', '.join(_NUMBERS)}"
+                )
             return parameter.name, parameter.type, code, [], False, False, None
         if kind not in _ELEMENTS:
             message = (

@@ -44,7 +44,7 @@ def copy(x: torch.Tensor, out: torch.Tensor) -> None:
         kinds = " to ".join(f"{tensor.dtype}{list(tensor.shape)} on {tensor.device}" for tensor in (x, out))
         raise KernelArgumentError(f"copy: shapes, types and devices differ, {kinds}")
     if x.dim() > _RANK:
-        raise KernelArgumentError(f"copy: a tensor of {x.dim()} dimensions, and at most {_RANK} are copied")
+        raise KernelArgumentError(f"copy: the tensor has {x.dim()} dimensions; at most {_RANK} are supported")
     if x.numel() == 0:
         return
     shape = *(1 for _ in range(_RANK - x.dim())), *x.shape

@@ -46,7 +46,7 @@ pub enum HubError {
         message: String,
     },
     /// The hub cannot be reached, after several attempts.
-    #[error("{url}: {message}; run the same command again, files that are there are not sent again")]
+    #[error("{url}: {message}; run the same command again to send the remaining files")]
     Unreachable { url: String, message: String },
     /// The answer is not one of a hub.
     #[error("{url} does not answer like a hub: {message}")]

@@ -47,7 +47,7 @@ pub enum TableError {
         source: ArrowError,
     },
     /// The columns cannot be written.
-    #[error("{path}: {source}; the file was not put in place")]
+    #[error("{path}: {source}; the file was not written")]
     Write {
         path: PathBuf,
         /// Error of the Parquet library.

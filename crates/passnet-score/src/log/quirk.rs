@@ -19,7 +19,7 @@ pub enum QuirkKind {
         prompt: String,
     },
     /// A value was given again; the last one counts.
-    #[error("`{tag}` again with another value, first on line {first}; the last one counts")]
+    #[error("`{tag}` repeats with another value (first on line {first}); the last one counts")]
     Repeated {
         /// The tag of the line.
         tag: String,

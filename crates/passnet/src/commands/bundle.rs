@@ -22,7 +22,7 @@ pub(crate) fn run(args: &BundleArgs) -> Result<ExitCode> {
 
 fn write(args: &BundleArgs) -> Result<ExitCode> {
     if !args.input.is_dir() {
-        return Err(usage(format!("{}: no run directory", args.input.display())));
+        return Err(usage(format!("{}: not a run directory; `passnet bench run` writes runs", args.input.display())));
     }
     let out = args.out.clone().unwrap_or_else(|| default_name(&args.input));
     let (id, missing) = bundle::write(&args.input, &out)?;

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
     };
     // A person's kernels may be in the folder, and they are not in any history.
     if args.out.exists() && fs::read_dir(&args.out)?.next().is_some() {
-        return Err(usage(format!("{}: there is something here already; name a new folder", args.out.display())));
+        return Err(usage(format!("{}: already exists; name a new folder", args.out.display())));
     }
     let Scaffold { passes, to_do } = scaffold(&Interpreter::find(), &suite, task, args.device)?;
     let names = write_pass_directory(&args.out, &passes)?;

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         }
         ReportFormat::Csv => csv(&rows(&runs)),
         ReportFormat::Parquet => {
-            let path = args.out.as_ref().ok_or_else(|| usage("Parquet is no text; name a file with --out"))?;
+            let path = args.out.as_ref().ok_or_else(|| usage("Parquet is a binary format; name a file with --out"))?;
             let mut table = TableWriter::create(path)?;
             for row in rows(&runs) {
                 table.push(row)?;

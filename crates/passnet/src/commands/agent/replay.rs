@@ -39,7 +39,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     if trajectories.is_empty() {
         // Nothing replayed would look like everything equal.
-        return Err(usage("no trajectory fits"));
+        return Err(usage("no trajectory meets the conditions"));
     }
     let same = trajectories.iter().flat_map(|comparison| &comparison.calls).all(|call| call.same);
     if args.json {
