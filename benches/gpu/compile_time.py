@@ -1,18 +1,22 @@
 """Time from a model to its first result on a GPU, without caches, and where it goes.
 
-    PYTHONPATH=python:benches python benches/gpu/compile_time.py [--jobs 2] [--sides ...] [MODEL...]
+    PYTHONPATH=python:benches python benches/gpu/compile_time.py [--jobs 2] [--sides ...] [--profile FOLDER] [MODEL...]
 
 Each side of each model has a process and empty caches of its own. Sides: `passnet` (with CUDA graphs), `serial` (the same, with
-kernels compiled one after the other), `frozen`, `default` and `reduce-overhead` of `torch.compile`. Prints one JSON object per line: seconds of the first call,
-and for PassNet those of its steps, where a step contains those that it calls.
+kernels compiled one after the other), `frozen`, `default` and `reduce-overhead` of `torch.compile`. Prints one JSON object per line:
+seconds of the first call, and for PassNet those of its steps, where a step contains those that it calls. With `--profile`, each
+first call leaves a profile of Python's functions in that folder (`MODEL-SIDE.txt`, by total and by own time), and takes longer.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import cProfile
 import functools
 import json
 import os
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -41,11 +45,18 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=["gpt", "bert", "resnet", "unet", "convnext", "efficientnet"])
     parser.add_argument("--sides", nargs="*", default=SIDES)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--profile", help="a folder for profiles")
     parser.add_argument("--one", help="this side, in this process")
     options = parser.parse_args()
     if options.one:
         print(
-            json.dumps({"model": options.models[0], "side": options.one, **one(options.models[0], options.one)}),
+            json.dumps(
+                {
+                    "model": options.models[0],
+                    "side": options.one,
+                    **one(options.models[0], options.one, options.profile),
+                }
+            ),
             flush=True,
         )
         return
@@ -60,6 +71,8 @@ def main() -> None:
                 name: f"{caches}/{name}" for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "PASSNET_CACHE")
             }
             command = [sys.executable, __file__, part[0], "--one", part[1]]
+            if options.profile:
+                command += ["--profile", options.profile]
             ended = subprocess.run(
                 ["taskset", "-c", ",".join(map(str, mine)), *command],
                 env=os.environ | places,
@@ -77,8 +90,8 @@ def main() -> None:
         list(pool.map(run, [(model, side) for model in options.models for side in options.sides]))
 
 
-def one(name: str, side: str) -> dict[str, Any]:
-    """The seconds of the first call of a side, and of the steps of PassNet."""
+def one(name: str, side: str, profiles: str | None) -> dict[str, Any]:
+    """The seconds of the first call of a side, and of the steps of PassNet. Writes a profile to a folder if there is one."""
     import torch
     from models import build
 
@@ -99,10 +112,17 @@ def one(name: str, side: str) -> dict[str, Any]:
             compiled = passnet.compile(model, cuda_graphs="auto", freeze=side == "frozen")
         else:
             compiled = torch.compile(model, mode=side)
+        profile = cProfile.Profile() if profiles else contextlib.nullcontext()
         begin = time.perf_counter()
-        compiled(*inputs)
-        torch.cuda.synchronize()
+        with profile:
+            compiled(*inputs)
+            torch.cuda.synchronize()
         first = time.perf_counter() - begin
+    if profiles:
+        with open(f"{profiles}/{name}-{side}.txt", "w") as file:
+            pstats.Stats(profile, stream=file).sort_stats("cumulative").print_stats(120).sort_stats(
+                "tottime"
+            ).print_stats(60)
     return {"first_s": round(first, 2), **{step: round(value, 2) for step, value in seconds.items()}}
 
 

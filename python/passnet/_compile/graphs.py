@@ -1,4 +1,7 @@
-"""CUDA graphs of a captured call: parameters are static, inputs are copied in unless they are written to, outputs belong to the caller."""
+"""CUDA graphs of a captured call: parameters are static, and outputs belong to the caller.
+
+Inputs are copied in, unless they are written to or have the same address in each call.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from torch.autograd.graph import increment_version
 from passnet._backend.recording import own_workspaces
 from passnet._backend.types import uninitialized
 from passnet._compile.capture import Captured
+from passnet._compile.steady import Copies, InPlace, Watch
 
 _WARM_UPS = 3
 
@@ -92,6 +96,9 @@ class GraphedCall:
 
     Inputs are copied into memory of the recording. Those that the call writes to, such as the cache of a language model, are not:
     the recording has their addresses. Other addresses are recorded when they come a second time, and run without a graph until then.
+
+    Where a call writes to nothing, large inputs that stay at one address, such as weights that are arguments, are read there after a
+    few calls. If such an input moves, it is copied from then on.
     """
 
     def __init__(
@@ -111,6 +118,8 @@ class GraphedCall:
         self.recordings: dict[Addresses, Recording] = {}
         self.seen: collections.deque[Addresses] = collections.deque(maxlen=_MOST_RECORDINGS)
         self.fault: NotGraphedError | None = None
+        self.watch = Watch()
+        self.in_place: frozenset[int] = frozenset()
 
     @classmethod
     def recorded(
@@ -144,6 +153,7 @@ class GraphedCall:
                 return recording.replay(inputs)
             if recording is None:
                 recording = self._record(inputs, addresses)
+            recording = self._with_steady(recording, inputs)
             self._draw()
             results = recording.replay(inputs)
             # Checked while the device works: parameters with other memory make the graph stale.
@@ -151,6 +161,20 @@ class GraphedCall:
                 self.reset()
                 results = self._record(inputs, addresses).replay(inputs)
         return results
+
+    def _with_steady(self, recording: Recording, inputs: Sequence[torch.Tensor]) -> Recording:
+        """A recording that reads steady inputs where they are, and no others."""
+        if not recording.in_place.hold(inputs):
+            self.in_place -= recording.in_place.moved(inputs)
+        elif steady := self.watch.see(inputs):
+            self.in_place = steady
+        else:
+            return recording
+        try:
+            return self._record(inputs, ())
+        except NotGraphedError:
+            self.in_place = frozenset()
+            return self._record(inputs, ())
 
     def _draw(self) -> None:
         for draw in self.draws:
@@ -180,7 +204,7 @@ class GraphedCall:
             recording.reset()
         seen = torch.get_rng_state() if self.draws else None
         try:
-            recording = Recording(self.run, inputs, self.state, self.pool, frozenset(self.written))
+            recording = Recording(self.run, inputs, self.state, self.pool, frozenset(self.written), self.in_place)
         finally:
             if seen is not None:
                 torch.set_rng_state(seen)
@@ -205,16 +229,19 @@ class Recording:
         state: Sequence[torch.Tensor],
         pool: Pool,
         written: frozenset[int],
+        in_place: frozenset[int],
     ) -> None:
+        """`in_place` are the inputs that the graph reads at their addresses. They are not kept alive: each call has them."""
         self.state = state
         # Aliases keep the memory that the graph reads, also where a Parameter is given other memory.
         self.held = [tensor.detach() for tensor in state]
         self.pointers = [tensor.data_ptr() for tensor in state]
         self.places = list(range(len(state)))
-        self.copied = {place: _static(tensor) for place, tensor in enumerate(inputs) if place not in written}
+        copied = {place: _static(tensor) for place, tensor in enumerate(inputs) if place not in written | in_place}
+        self.copies, self.in_place = Copies(copied), InPlace(inputs, in_place)
         self.written_inputs = [place for place in sorted(written) if place < len(inputs)]
         self.written_state = [state[place - len(inputs)] for place in sorted(written) if place >= len(inputs)]
-        values = [self.copied.get(place, tensor) for place, tensor in enumerate((*inputs, *state))]
+        values = [copied.get(place, tensor) for place, tensor in enumerate((*inputs, *state))]
         # The memory of written inputs is the caller's, and is not kept.
         self.memory = Extents([values[place] for place in written])
         device = values[0].device
@@ -238,8 +265,7 @@ class Recording:
 
     def replay(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """Runs the graph, and returns results that belong to the caller."""
-        for place, static in self.copied.items():
-            static.copy_(inputs[place])
+        self.copies.fill(inputs)
         self.graph.replay()
         for place in self.written_inputs:
             increment_version(inputs[place])
@@ -256,12 +282,12 @@ class Recording:
 
     def is_shared(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Returns whether an input that is copied shares memory with a tensor that is written to: the copy would not see the writes."""
-        return any(self.memory.overlaps(inputs[place]) for place in self.copied)
+        return any(self.memory.overlaps(inputs[place]) for place in self.copies.places)
 
     def reset(self) -> None:
         """Gives the memory of the graph back."""
         self.graph.reset()
-        self.copied, self.given, self.outputs, self.held, self.written_state = {}, {}, (), [], []
+        self.copies, self.given, self.outputs, self.held, self.written_state = Copies({}), {}, (), [], []
 
 
 class Extents:
