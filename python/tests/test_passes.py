@@ -71,6 +71,22 @@ def test_all_matches_are_replaced_also_where_they_touch(write_passes: WritePasse
     torch.testing.assert_close(rewriting.module(a, b), model(a, b))
 
 
+def test_a_pass_that_cannot_be_applied_is_noted_and_the_next_one_follows(write_passes: WritePasses):
+    # A graph cannot hold a generator, which only the arguments of a place show.
+    strange = ADD_RELU.replace("return (x, y)", "return (x, y, torch.Generator())").replace("x + y", "x - y")
+    passes = PassDirectory.load(write_passes(add_relu=ADD_RELU, strange=strange)).passes
+    module = torch.fx.GraphModule(torch.nn.Module(), trace(lambda a, b: (F.relu(a - b), F.relu(a + b))))
+    ordered = sorted(passes, key=lambda rule: rule.name, reverse=True)
+    faults: list[str] = []
+    rewriting = rewrite(module, ordered, faults)
+    assert counts(rewriting) == {"add_relu": 1}
+    assert len(faults) == 1 and "strange" in faults[0] and "cannot hold" in faults[0]
+    a, b = torch.randn(8), torch.randn(8)
+    torch.testing.assert_close(rewriting.module(a, b), (F.relu(a - b), F.relu(a + b)))
+    with pytest.raises(PassError, match="cannot hold"):
+        rewrite(torch.fx.GraphModule(torch.nn.Module(), trace(lambda a, b: (F.relu(a - b),))), ordered)
+
+
 @pytest.mark.parametrize(
     ("pattern", "call"),
     [

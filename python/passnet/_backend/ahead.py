@@ -17,6 +17,7 @@ import torch.fx
 from torch.overrides import TorchFunctionMode
 
 from passnet import _native
+from passnet._backend import triton_ready
 from passnet._backend.fallback import unchecked_replacement
 from passnet._backend.forked import run_forked
 from passnet._backend.regions import kind_of, regions_of
@@ -127,6 +128,7 @@ def _compile(launches: Sequence[Launch]) -> None:
     if knobs.compilation.always_compile:
         # Nothing is read from the cache on disk, through which the processes return kernels.
         return
+    triton_ready.wait()
     deferred = _Deferred()
     with AsyncCompileMode(deferred, ignore_errors=True):
         for function, arguments, named in launches:

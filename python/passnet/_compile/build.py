@@ -30,7 +30,6 @@ from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal,
 from passnet._compile.options import Options
 from passnet._compile.report import Specialisation, described
 from passnet._compile.strides import note_strides
-from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
 from passnet._summary import summary
@@ -173,11 +172,8 @@ def _usable(rule: Pass, captured: Captured, options: Options, *, warns: bool) ->
 
 
 def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Specialisation) -> None:
-    for rule in passes:
-        try:
-            rewrite(module, [rule])
-        except PassError as error:
-            report.notes.append(str(error))
+    if passes:
+        rewrite(module, passes, report.notes)
 
 
 def _verify(

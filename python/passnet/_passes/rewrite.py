@@ -61,13 +61,23 @@ class Rewriting:
         return torch.fx.GraphModule(self.module, graph)
 
 
-def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Rewriting:
-    """Applies the passes in order, each at all places where it matches, to the module itself. Raises `PassError`."""
+def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass], faults: list[str] | None = None) -> Rewriting:
+    """Applies the passes in order, each at all places where it matches, to the module itself.
+
+    Raises `PassError` for a pass that cannot be applied. With `faults`, its message goes there, and the next pass follows.
+    """
     rewriting = Rewriting(module)
     target = None
     for rule in passes:
         target = target or CanonicalGraph(module.graph)
-        report = _apply(rule, target, rewriting)
+        try:
+            report = _apply(rule, target, rewriting)
+        except PassError as error:
+            if faults is None:
+                raise
+            faults.append(str(error))
+            target = None
+            continue
         rewriting.passes.append(report)
         # The text for the matcher is a copy of the graph, so it is made again only after a pass changed something.
         if report.matches:
