@@ -158,3 +158,59 @@ def test_random_tables_and_those_that_callers_get_are_not_folded():
     assert not torch.equal(first[0], second[0])
     first[1].zero_()
     torch.testing.assert_close(compiled(x)[1], torch.arange(5.0))
+
+
+def _filled(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A cache that a call makes, fills and reads, as the first step of generation does."""
+    keys = torch.zeros(3, 4)
+    keys.index_copy_(0, torch.arange(2), x)
+    return keys, keys[None].expand(2, 3, 4).reshape(6, 4) * 2 + x[0]
+
+
+def _through_an_alias(x: torch.Tensor) -> torch.Tensor:
+    sums = torch.zeros(4)
+    sums.expand_as(x[0]).add_(x.sum(0))
+    return sums.exp() + x[1]
+
+
+def _in_a_list(x: torch.Tensor) -> torch.Tensor:
+    first, second = torch.ones(8).chunk(2)
+    torch._foreach_add_([first, second], [x[0], x[1]])
+    return torch.cat([first, second]).reshape(2, 4) * 2 + x
+
+
+def _with_a_known_write(x: torch.Tensor) -> torch.Tensor:
+    table = torch.zeros(4)
+    table.fill_(2.0)
+    before = table.exp()
+    table.add_(x[0])
+    return before + table.exp()
+
+
+def _into_the_original_of_a_view(x: torch.Tensor) -> torch.Tensor:
+    table = torch.arange(8.0)
+    row = table[4:].view(2, 2)
+    table[4:6] = x[0, :2]
+    return row.sin() + x[:, :2]
+
+
+def _with_random_numbers(x: torch.Tensor) -> torch.Tensor:
+    noise = torch.zeros(4)
+    noise.uniform_(1.0, 2.0)
+    return noise.clone() + x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_filled, _through_an_alias, _in_a_list, _with_a_known_write, _into_the_original_of_a_view, _with_random_numbers],
+)
+@pytest.mark.parametrize("freeze", [False, True])
+def test_memory_that_a_call_fills_is_read_after_the_writes(function, freeze):
+    compiled = passnet.compile(function, freeze=freeze)
+    with torch.no_grad():
+        for seed in range(3):
+            x = torch.randn(2, 4)
+            torch.manual_seed(seed)
+            expected = function(x)
+            torch.manual_seed(seed)
+            torch.testing.assert_close(compiled(x), expected)

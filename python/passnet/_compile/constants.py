@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -58,7 +59,7 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
         last.meta["example_value"] = state[last] = value
         node.replace_all_uses_with(last)
     for node in reversed(finder.known):
-        if not node.users:
+        if not node.users and node not in finder.writers:
             graph.erase_node(node)
             state.pop(node, None)
     folded = torch.fx.GraphModule(module, graph)
@@ -73,28 +74,65 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
 
 
 class _Finder(torch.fx.Interpreter):
-    """Runs a graph, and keeps the values that depend on nothing but this state."""
+    """Runs a graph, and keeps the values that depend on nothing but this state.
+
+    Memory into which a node writes something else, such as zeros that become the cache of a language model, is no longer known,
+    whatever its name.
+    """
 
     def __init__(self, module: torch.fx.GraphModule, state: dict[torch.fx.Node, torch.Tensor]) -> None:
         super().__init__(module)
         self.state = state
         self.known = list(state)
         self.values: dict[torch.fx.Node, Any] = dict(state)
+        self.writers: set[torch.fx.Node] = set()
+        """Nodes that write to what they are given: they stay where its memory is used."""
         self._versions: dict[torch.fx.Node, int] = {}
 
     def run_node(self, node: torch.fx.Node) -> Any:
-        if node.op not in ("call_function", "call_method") or any(i not in self.values for i in node.all_input_nodes):
-            return super().run_node(node)
-        with Recorder() as recorder:
+        is_call = node.op in ("call_function", "call_method")
+        if not is_call or any(source not in self.values for source in node.all_input_nodes):
+            # Not only what the node is given: it may write to an alias that is not known itself.
+            with self._writes(node, [part for value in self.values.values() for part in _parts(value)]) as written:
+                value = super().run_node(node)
+            self._forget(written)
+            return value
+        given = [part for source in node.all_input_nodes for part in _parts(self.values[source])]
+        with self._writes(node, given) as written, Recorder() as recorder:
             value = super().run_node(node)
-        parts = value if isinstance(value, (tuple, list)) else [value]
-        is_known = bool(parts) and all(isinstance(part, torch.Tensor) and not part.is_inference() for part in parts)
-        if is_known and not recorder.is_random and not self._is_too_large(node, parts):
+        if recorder.is_random:
+            self._forget(written)
+        elif self._is_known(node, value):
             self.known.append(node)
             self.values[node] = value
             if isinstance(value, torch.Tensor):
                 self._versions[node] = value._version
         return value
+
+    @contextlib.contextmanager
+    def _writes(self, node: torch.fx.Node, tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+        """A list that has those of the tensors, in the end, that the node wrote to."""
+        written: list[torch.Tensor] = []
+        before = [tensor._version for tensor in tensors]
+        yield written
+        written += (tensor for tensor, version in zip(tensors, before, strict=True) if tensor._version != version)
+        if written:
+            self.writers.add(node)
+
+    def _is_known(self, node: torch.fx.Node, value: Any) -> bool:
+        parts = value if isinstance(value, (tuple, list)) else [value]
+        return bool(parts) and len(_parts(value)) == len(parts) and not self._is_too_large(node, parts)
+
+    def _forget(self, written: Sequence[torch.Tensor]) -> None:
+        """Removes the values in the memory of these tensors."""
+        if not written:
+            return
+        memory = {tensor.untyped_storage().data_ptr() for tensor in written}
+        self.values = {
+            node: value
+            for node, value in self.values.items()
+            if not any(part.untyped_storage().data_ptr() in memory for part in _parts(value))
+        }
 
     def _is_too_large(self, node: torch.fx.Node, parts: Sequence[torch.Tensor]) -> bool:
         of = [self.values[source] for source in node.all_input_nodes]
@@ -111,8 +149,15 @@ class _Finder(torch.fx.Interpreter):
         return {
             node: self.values[node].detach()
             for node, version in self._versions.items()
-            if any(user not in self.values for user in node.users)
+            if node in self.values
+            and any(user not in self.values for user in node.users)
             # Views share the count of writes, so a write to any of them shows.
             and self.values[node]._version == version
             and self.values[node].untyped_storage().data_ptr() not in seen
         }
+
+
+def _parts(value: Any) -> list[torch.Tensor]:
+    """The tensors of a value, without those of inference mode, which do not count writes."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return [part for part in parts if isinstance(part, torch.Tensor) and not part.is_inference()]
