@@ -17,6 +17,7 @@ import torch.fx
 from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._guards import TracingContext
 
+from passnet._backend import triton_ready
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
 from passnet._compile.errors import NotCapturedError
@@ -113,6 +114,7 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     call = _call_layout(args, kwargs, inputs, arguments)
     if reason := reason_outside(inputs):
         raise NotCapturedError(reason)
+    triton_ready.begin()
     recorder = _Recorder(model, args, kwargs, arguments)
     function = _entry(model)
     try:

@@ -12,7 +12,6 @@ import torch
 import torch._dynamo
 from torch.compiler import is_compiling
 
-from passnet._backend import triton_ready
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.modes import ModesKept, keeps_modes
@@ -254,8 +253,6 @@ class Compiled:
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call of a new kind, and compiles it for later ones."""
-        if self.options.author is not None:
-            triton_ready.begin()
         with _capturing:
             before = RandomState() if self.options.verify else None
             with uncached(), ModesKept():

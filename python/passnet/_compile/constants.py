@@ -76,8 +76,8 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
 class _Finder(torch.fx.Interpreter):
     """Runs a graph, and keeps the values that depend on nothing but this state.
 
-    Memory into which a node writes something else, such as zeros that become the cache of a language model, is no longer known,
-    whatever its name.
+    Memory into which a node writes something else, such as zeros that become the cache of a language model, is no longer known
+    under any of its names.
     """
 
     def __init__(self, module: torch.fx.GraphModule, state: dict[torch.fx.Node, torch.Tensor]) -> None:
