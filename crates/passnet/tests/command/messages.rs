@@ -194,7 +194,7 @@ fn a_new_pass_has_the_pattern_of_the_task_and_passes_lint() {
     assert!(text.contains("def pattern(in_0") && text.contains("torch.rsqrt"), "{text}");
     check(&["lint", path], 0, &[]);
     assert!(is_python(&out.join("my_pass.py")));
-    check(&["new", TASK, "--out", path], 2, &["something here already"]);
+    check(&["new", TASK, "--out", path], 2, &["already exists"]);
     check(&["new", "suites/demo", "--out", path], 2, &["a suite of"]);
 }
 
