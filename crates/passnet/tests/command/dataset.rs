@@ -203,7 +203,7 @@ fn a_full_disk_is_named_and_costs_nothing_that_was_written() {
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("part-00001.parquet") && err.contains("was not put in place"), "{err}");
+    assert!(err.contains("part-00001.parquet") && err.contains("was not written"), "{err}");
     let dataset = Dataset::at(&data);
     let paths = || dataset.read::<SampleRow>(Table::Graphs).unwrap().filter(Result::is_ok).count();
     assert_eq!(paths(), 1);
