@@ -16,6 +16,8 @@ impl NativeScan<'_> {
             match source.text(at) {
                 // A second specifier is checked separately.
                 "constexpr" | "static" | "inline" => return,
+                // An inline namespace is only a name.
+                "namespace" if at == index + 1 => return,
                 "(" if matches!(source.before(at, 1), "alignas" | "__attribute__") => {
                     next = source.closing(at).map_or(source.len(), |close| close + 1);
                 }

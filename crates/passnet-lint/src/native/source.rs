@@ -144,6 +144,8 @@ impl<'t> TokenSource<'t> {
                     }
                 }
                 "(" => at = self.closing(at)?,
+                // `float[]`.
+                "[" if self.text(at + 1) == "]" => at += 1,
                 "," | "*" | "&" | "::" | "." | "+" | "-" | "/" | "=" | "!" => {}
                 _ if matches!(self.kind(at), Some(TokenKind::Name | TokenKind::Number)) => {}
                 _ => return None,
@@ -167,6 +169,7 @@ impl<'t> TokenSource<'t> {
                     }
                 }
                 ")" => index = self.opening(index)?,
+                "]" if self.text(index.checked_sub(1)?) == "[" => index -= 1,
                 "," | "*" | "&" | "::" | "." | "+" | "-" | "/" => {}
                 _ if matches!(self.kind(index), Some(TokenKind::Name | TokenKind::Number)) => {}
                 _ => return None,

@@ -34,6 +34,12 @@ impl Violation for NativeCall {
         "call functions that the source defines, mathematics, intrinsics and algorithms of std, by their names";
 
     fn message(&self) -> String {
-        format!("`{}` is not allowed in a native kernel", self.subject)
+        let instead = match self.subject.as_str() {
+            "new" | "delete" => ": use a `std::vector` or `std::make_unique<float[]>`",
+            "throw" | "try" | "catch" => ": return early, and check sizes in the replacement function",
+            "virtual" | "dynamic_cast" => ": use a template parameter or a `switch`",
+            _ => "",
+        };
+        format!("`{}` is not allowed in a native kernel{instead}", self.subject)
     }
 }

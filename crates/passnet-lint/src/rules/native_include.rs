@@ -27,8 +27,7 @@ impl Violation for NativeInclude {
     const ID: &'static str = "PN702";
     const NAME: &'static str = "native-include";
     const SOURCE: &'static str = include_str!("native_include.rs");
-    const HELP: &'static str =
-        "include only mathematics, integer, algorithm and SIMD headers; define only numbers and macros with parameters";
+    const HELP: &'static str = "include only mathematics, integer, algorithm, container and SIMD headers; define only numbers and macros with parameters";
 
     fn message(&self) -> String {
         format!("`{}` is not allowed in a native kernel", self.subject)
