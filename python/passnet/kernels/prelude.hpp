@@ -44,6 +44,13 @@ static inline T kept(T value) {
     return value;
 }
 
+// A condition that the compiler does not know more about. It makes no vectors of a loop around it: for AVX-512, GCC 12 made wrong code
+// of elements that conditions chose from several places.
+static inline bool kept(bool condition) {
+    asm("" : "+r"(condition));
+    return condition;
+}
+
 // All conversions are without branches, so that loops over them become vector code.
 
 static inline float bf16_to_float(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }

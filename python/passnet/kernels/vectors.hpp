@@ -242,7 +242,17 @@ static inline void put_row(bfloat16* to, vec x) { store_as(to, __builtin_convert
 static inline void put_row_exact(bfloat16* to, vec x) { store_as(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
 static inline void put_row(float16* to, vec x) { store_as(to, to_half(x)); }
 static inline void put_row(uint8_t* to, mask x) { store_as(to, __builtin_convertvector(x & 1, bytes)); }
+// Every other element, of two registers that begin and end with wanted ones.
+template <typename T> static inline vec get_every_other(const T* from) {
+    const vec first = get_row(from), second = get_row(from + lanes - 1);
+    mask place;
+    for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>(2 * i < lanes ? 2 * i : 2 * i + 1);
+    return __builtin_shuffle(first, second, place);
+}
 template <typename T> static inline vec get_strided(const T* from, int64_t stride) {
+#ifndef __clang__
+    if (stride == 2) return get_every_other(from);
+#endif
     vec x;
     for (int64_t i = 0; i < lanes; ++i) x[i] = get(from[i * stride]);
     return x;

@@ -63,14 +63,19 @@ fn schedule_with(region: &Region, form: LoopForm, order: UpdateTime) -> Option<P
 
 /// Returns whether 32 bits hold the position of each element that a kernel reads, computes or writes.
 fn has_short_positions(region: &Region) -> bool {
-    let of_type = |ty: &TensorType| -> i64 {
-        let along = ty.shape.iter().zip(&ty.stride);
-        along.fold(0_i64, |sum, (extent, stride)| sum.saturating_add((extent - 1).saturating_mul(*stride)))
-    };
     let types = region.inputs.iter().map(|input| &input.ty).chain(region.outputs.iter().map(|output| &output.ty));
     let reductions = (0..region.tensors.len()).map(|id| &region.tensors[id]);
     let numels = reductions.filter(|tensor| matches!(tensor.def, Def::Reduce { .. })).map(Tensor::numel);
-    types.map(of_type).chain(numels).all(|position| position <= LARGEST_POSITION)
+    types.map(reach).chain(numels).all(|position| position <= LARGEST_POSITION)
+}
+
+/// Returns the number of elements from the first to the last one of a tensor in memory.
+fn reach(ty: &TensorType) -> i64 {
+    if ty.numel() == 0 {
+        return 0;
+    }
+    let along = ty.shape.iter().zip(&ty.stride);
+    along.fold(1_i64, |sum, (extent, stride)| sum.saturating_add((extent - 1).saturating_mul(*stride)))
 }
 
 /// Returns the program that stores some tensors before all others, and the tensor that is worth being stored, too.
@@ -114,7 +119,8 @@ fn schedule_keeping(
     builder.run(pending)?;
     let expensive = builder.computed_again();
     let StageBuilder { evaluator, buffers, stages, .. } = builder;
-    let program = Program { buffers, stages, arena: evaluator.arena, checks_indices: false };
+    let reaches = region.inputs.iter().map(|input| reach(&input.ty)).collect();
+    let program = Program { buffers, reaches, stages, arena: evaluator.arena, checks_indices: false };
     // Stages after those of the updates read new elements only.
     let stages = match order {
         UpdateTime::WithResults => program.stages.as_slice(),

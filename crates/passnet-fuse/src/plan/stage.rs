@@ -82,6 +82,8 @@ pub(crate) enum Role {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) buffers: Vec<Buffer>,
+    /// Elements of each input from its first to its last one in memory.
+    pub(crate) reaches: Vec<i64>,
     pub(crate) stages: Vec<Stage>,
     pub(crate) arena: Arena,
     /// True if kernels for a GPU assert that indices are in range.

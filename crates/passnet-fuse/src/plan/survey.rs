@@ -255,7 +255,7 @@ impl<'g> Survey<'g> {
 
     /// Returns the nodes in parts. It cuts where a node outside uses one of them, and at a call across which nothing
     /// may move: a pattern is matched by names, so a change of a copy could also match a change of the original.
-    fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
+    pub(crate) fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
         let memory = MemoryUse::of(graph);
         let mut parts: Vec<BTreeSet<NodeId>> = Vec::new();

@@ -28,15 +28,20 @@ pub(crate) fn find_view_regions(
 ) -> Vec<(Region, Vec<JoinedView>)> {
     let Some(survey) = Survey::of(typed, target, kept) else { return Vec::new() };
     let is_free = |node: &NodeId| !taken.contains(node) && survey.is_view(*node);
-    survey
-        .by_level()
-        .into_iter()
-        .filter_map(|nodes| {
-            let region = survey.assemble(nodes.into_iter().filter(is_free).collect())?;
-            let views = views_of(&region)?;
-            Some((region, views))
-        })
-        .collect()
+    let view_region = |nodes: BTreeSet<NodeId>| {
+        let region = survey.assemble(nodes)?;
+        let views = views_of(&region)?;
+        Some((region, views))
+    };
+    let of_level = |nodes: BTreeSet<NodeId>| -> Vec<(Region, Vec<JoinedView>)> {
+        let nodes: BTreeSet<NodeId> = nodes.into_iter().filter(is_free).collect();
+        match view_region(nodes.clone()) {
+            Some(region) => vec![region],
+            // Something uses the first of them before the last one: a change of a part of a tensor, say.
+            None => survey.until_used(nodes).into_iter().filter_map(view_region).collect(),
+        }
+    };
+    survey.by_level().into_iter().flat_map(of_level).collect()
 }
 
 /// One view of a graph, for a pass that does the same.

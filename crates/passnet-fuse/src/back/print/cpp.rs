@@ -20,6 +20,7 @@ use self::{contraction::Contractions, division::Division};
 use super::{buffer_names, order::ValueDepths, size, summed};
 use crate::{
     front::{
+        arena::Arena,
         expr::{Expr, ExprId, ReduceOp, ValueKind},
         index::{Index, Var, coefficient},
         tensor::TensorId,
@@ -73,6 +74,7 @@ impl<'p> CppPrinter<'p> {
             names: BTreeMap::new(),
             summed: BTreeSet::new(),
             contractions: Contractions::default(),
+            conditions: BTreeSet::new(),
             vars: BTreeMap::new(),
             folds: BTreeMap::new(),
             count: 0,
@@ -106,6 +108,15 @@ fn storage_type(dtype: DType) -> &'static str {
     }
 }
 
+/// Returns the conditions of guards.
+fn conditions(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
+    let condition = |id: ExprId| match *arena.get(id) {
+        Expr::Guard(condition, ..) => Some(condition),
+        _ => None,
+    };
+    arena.reachable(roots).into_iter().filter_map(condition).collect()
+}
+
 const fn kind_type(kind: ValueKind) -> &'static str {
     match kind {
         ValueKind::Bool => "bool",
@@ -126,6 +137,8 @@ struct CppPrinter<'p> {
     /// Rounded products that something is added to.
     summed: BTreeSet<ExprId>,
     contractions: Contractions,
+    /// Conditions of guards, which the compiler must not look into.
+    conditions: BTreeSet<ExprId>,
     vars: BTreeMap<Var, String>,
     folds: BTreeMap<TensorId, String>,
     count: usize,
@@ -181,6 +194,7 @@ impl CppPrinter<'_> {
         self.filled.clear();
         self.summed = summed(&self.program.arena, &roots(stage));
         self.contractions = Contractions::of(&self.program.arena, &roots(stage));
+        self.conditions = conditions(&self.program.arena, &roots(stage));
         self.sums = self.sums_of(stage);
         let all: Vec<&Statement> = stage
             .segments

@@ -20,7 +20,7 @@ pub(super) struct ValueDepths<'p> {
     level_of: BTreeMap<TensorId, usize>,
     /// Depth of the result of a reduction.
     rows: usize,
-    /// Values that read nothing which a guard could protect.
+    /// Values that read nothing outside of a buffer, with or without a guard.
     harmless: BTreeSet<ExprId>,
 }
 
@@ -108,7 +108,7 @@ impl<'p> ValueDepths<'p> {
         seen.into_iter().collect()
     }
 
-    /// Pushes those parts of the sides of a guard that are computed in a loop around it, such as the scale of a group in front of
+    /// Pushes those parts of the sides of a guard that are computed in a loop around it, such as the scale of a channel in front of
     /// a `pad`. Otherwise they would be computed again for each element.
     fn push_harmless(&self, sides: &[ExprId], depth: usize, stack: &mut Vec<ExprId>) {
         let (mut seen, mut parts) = (BTreeSet::new(), sides.to_vec());
@@ -116,7 +116,10 @@ impl<'p> ValueDepths<'p> {
             if !seen.insert(id) {
                 continue;
             }
-            let is_computed = matches!(self.arena.get(id), Expr::Unary(..) | Expr::Binary(..) | Expr::Convert(..));
+            let is_computed = matches!(
+                self.arena.get(id),
+                Expr::Unary(..) | Expr::Binary(..) | Expr::Convert(..) | Expr::InRange { .. }
+            );
             if is_computed && self.harmless.contains(&id) && self.place(id).depth < depth {
                 stack.push(id);
             } else {
@@ -146,8 +149,8 @@ impl<'p> ValueDepths<'p> {
     }
 }
 
-/// Returns the values that can be computed where a guard forbids their use: those that read nothing but temporary buffers, inside
-/// of these.
+/// Returns the values that can be computed where a guard forbids their use: those that read nothing outside of a buffer, wherever
+/// the loops are.
 fn harmless(program: &Program, stage: &Stage) -> BTreeSet<ExprId> {
     let innermost = stage.segments.iter().map(|segment| &segment.innermost);
     let loops = stage.outer.iter().chain(&stage.inner).chain(innermost);
@@ -157,7 +160,8 @@ fn harmless(program: &Program, stage: &Stage) -> BTreeSet<ExprId> {
         let mut is_harmless = match program.arena.get(id) {
             Expr::Load { buffer, at, .. } => match program.buffers[*buffer].role {
                 Role::Temporary(numel) => is_within(at, numel, &extents),
-                Role::Input | Role::Updated | Role::Output(_) => false,
+                Role::Input => is_within(at, program.reaches[*buffer], &extents),
+                Role::Updated | Role::Output(_) => false,
             },
             _ => true,
         };

@@ -2,7 +2,7 @@
 
 use passnet_record::DType;
 
-use super::{CppPrinter, Sums, kind_type, storage_type};
+use super::{CppPrinter, Sums, kind_type, storage_type, value::kept};
 use crate::{
     back::print::size,
     front::{
@@ -104,6 +104,7 @@ impl CppPrinter<'_> {
                 Some(row) if self.filled.contains(&id) => format!("{row}[k]"),
                 _ => self.operation(id),
             };
+            let value = if self.conditions.contains(&id) && !has_lanes { kept(&value) } else { value };
             let name = format!("v{}", self.count);
             self.count += 1;
             let kind = self.program.arena.kind(id);

@@ -51,17 +51,7 @@ impl CppPrinter<'_> {
             Expr::Binary(op, a, b) => {
                 self.contracted(id).unwrap_or_else(|| self.binary(*op, *a, *b, self.has_lanes(id)))
             }
-            Expr::Select(condition, a, b) if self.has_lanes(id) => {
-                format!("choose({}, {}, {})", self.operand(*condition), self.operand(*a), self.operand(*b))
-            }
-            Expr::Select(condition, a, b) | Expr::Guard(condition, a, b) => {
-                let (a, b) = if self.has_lanes(id) {
-                    (self.operand(*a), self.operand(*b))
-                } else {
-                    (self.expr(*a), self.expr(*b))
-                };
-                format!("({} ? {a} : {b})", self.expr(*condition))
-            }
+            Expr::Select(condition, a, b) | Expr::Guard(condition, a, b) => self.chosen(id, *condition, [*a, *b]),
             Expr::Convert(a, _) if self.has_lanes(id) && kind == ValueKind::F32 => {
                 format!("choose({}, splat(1.0f), splat(0.0f))", self.operand(*a))
             }
@@ -133,6 +123,20 @@ impl CppPrinter<'_> {
         format!("{function}({a})")
     }
 
+    /// Returns one of two values, which a condition chooses.
+    fn chosen(&self, id: ExprId, condition: ExprId, sides: [ExprId; 2]) -> String {
+        let has_lanes = self.has_lanes(id);
+        let [a, b] = sides.map(|side| if has_lanes { self.operand(side) } else { self.expr(side) });
+        if has_lanes && matches!(self.program.arena.get(id), Expr::Select(..)) {
+            return format!("choose({}, {a}, {b})", self.operand(condition));
+        }
+        let mut decides = self.expr(condition);
+        if self.conditions.contains(&condition) && !self.names.contains_key(&condition) {
+            decides = kept(&decides);
+        }
+        format!("({decides} ? {a} : {b})")
+    }
+
     /// Returns the text of a sum that the compiler would not contract.
     fn contracted(&self, sum: ExprId) -> Option<String> {
         let arena = &self.program.arena;
@@ -189,6 +193,11 @@ impl CppPrinter<'_> {
             }
         })
     }
+}
+
+/// Returns a condition that the compiler cannot look into.
+pub(super) fn kept(condition: &str) -> String {
+    if condition.starts_with('(') { format!("kept{condition}") } else { format!("kept({condition})") }
 }
 
 fn float_literal(value: f64, kind: ValueKind) -> String {
