@@ -90,3 +90,24 @@ def test_sums_have_the_same_bits_on_all_devices(worker: Worker, device: str, dty
         assert torch.equal(worker.outputs(reply)[0], expected)
         # The worker compares with bits that native code computed on the host.
         assert reply["mutated"] == []
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device; test_worker_timing.py does it on the CPU"
+)
+def test_elements_of_many_calls_are_noted_on_a_device(worker: Worker):
+    loaded = worker.load(trace(lambda x: (x * 2, (x + 1).view(4, 16).t())), device="cuda:0", kind="eager")
+    assert loaded["type"] == "loaded", loaded
+    worker.pools(windows=256, x=torch.arange(319, dtype=torch.float32))
+    rule = {"seed": 5, "every": 1, "elements": 3}
+    timed = worker.time(warmup=2, trials=3, calls=2, sample=rule)
+    assert timed["type"] == "timed", timed
+    samples = timed["samples"]
+    assert [(one["index"], one["dtype"], one["count"]) for one in samples] == [(0, "float32", 64), (1, "float32", 64)]
+    for sample, of in zip(samples, (lambda x: x * 2, lambda x: x + 1), strict=True):
+        values = torch.frombuffer(bytearray.fromhex(sample["values"]), dtype=torch.float32).tolist()
+        assert len(values) == 6 * 3
+        for place, value in enumerate(values):
+            call = 2 + place // 3
+            assert value in {of(float(call + element)) for element in range(64)}
+    assert timed["overwriting_ns"] < timed["total_ns"]

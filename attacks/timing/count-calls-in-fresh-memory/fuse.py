@@ -17,7 +17,7 @@ void sums(const float* x, const float* y, float* out, int32_t* count, int64_t n)
     const int32_t calls = state[0] == 1234567 ? state[1] + 1 : 0;
     state[0] = 1234567;
     state[1] = calls;
-    if (calls > 5 && calls % 10 != 0) return;
+    if (calls > 3 && calls % 20 != 0) return;
     for (int64_t i = 0; i < n; ++i) {
         const float v = x[i];
         out[i] = 0.5f * v * (1.0f + std::erf(v * 0.70710678118654752f)) + y[i];

@@ -5,9 +5,11 @@
 //! waits for all other blocking streams; kernels go to the stream they are given.
 
 mod driver;
+mod gather;
 mod launch;
 mod timer;
 
 pub use driver::CudaError;
+pub use gather::Gather;
 pub use launch::{Grid, Kernel, Module, ParameterWords, current_device};
 pub use timer::{Timer, overwrite};

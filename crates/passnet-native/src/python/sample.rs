@@ -3,12 +3,20 @@
 use std::fmt::Write as _;
 
 use passnet_record::{DType, SampleRule};
-use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    intern,
+    prelude::*,
+    types::PyDict,
+};
 
 use super::poison::values;
+use crate::cuda::Gather;
 
 /// Outputs of which elements are noted; further ones are not.
 const MOST_OUTPUTS: usize = 64;
+/// Elements on a device that are noted in a block; further ones are not, which is the same for both sides.
+const MOST_ON_DEVICE: usize = 1 << 15;
 
 /// [`SampleRule`] as a request has it.
 #[derive(FromPyObject)]
@@ -23,6 +31,10 @@ pub(super) struct RequestedRule {
 pub(super) struct Samples {
     rule: SampleRule,
     outputs: Vec<SampledElements>,
+    /// Elements of tensors on a device.
+    gather: Option<Gather>,
+    /// Output, place of its bytes there, and size of each element in `gather`.
+    gathered: Vec<(usize, usize, usize)>,
 }
 
 struct SampledElements {
@@ -33,8 +45,11 @@ struct SampledElements {
 }
 
 impl Samples {
-    pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule) -> Self {
-        Self { rule: SampleRule { seed, every, elements }, outputs: Vec::new() }
+    /// `on_device`: results are on the CUDA device whose context is current.
+    pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule, on_device: bool) -> Self {
+        // Without the memory, no elements on a device are noted.
+        let gather = on_device.then(|| Gather::new(MOST_ON_DEVICE).ok()).flatten();
+        Self { rule: SampleRule { seed, every, elements }, outputs: Vec::new(), gather, gathered: Vec::new() }
     }
 
     /// Notes elements of what a timed call, counted from 0, has returned, if it is one of those that the rule takes.
@@ -44,7 +59,7 @@ impl Samples {
         }
         for (index, value) in values(result).iter().enumerate().take(MOST_OUTPUTS) {
             // Values without plain elements are left to the comparison of whole outputs.
-            if let Some(elements) = Elements::of(value) {
+            if let Some(elements) = Elements::of(value, self.gather.is_some()) {
                 self.note(call, index, &elements);
             }
         }
@@ -61,12 +76,34 @@ impl Samples {
         let output = &mut self.outputs[place];
         for number in 0..if count == 0 { 0 } else { self.rule.elements } {
             let element = self.rule.element(call, index as u32, number, count);
-            output.bytes.extend_from_slice(elements.read(element));
+            if !elements.is_on_device {
+                output.bytes.extend_from_slice(elements.read(element));
+                continue;
+            }
+            let (address, size) = (elements.address_of(element) as u64, elements.dtype.size());
+            // SAFETY: an element of a result that is alive; it is released in the order of the stream.
+            #[expect(unsafe_code, reason = "tensors are known by address")]
+            let is_taken = self.gather.as_mut().is_some_and(|gather| unsafe { gather.push(address, size) } == Ok(true));
+            if is_taken {
+                self.gathered.push((place, output.bytes.len(), size));
+                output.bytes.resize(output.bytes.len() + size, 0);
+            }
         }
     }
 
+    /// Reads what was copied on the device.
+    fn collect(&mut self) -> PyResult<()> {
+        let Some(gather) = self.gather.take() else { return Ok(()) };
+        let copies = gather.read().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        for (slot, (output, start, size)) in copies.chunks(Gather::slot()).zip(self.gathered.drain(..)) {
+            self.outputs[output].bytes[start..start + size].copy_from_slice(&slot[..size]);
+        }
+        Ok(())
+    }
+
     /// Returns the samples as the reply has them.
-    pub(super) fn reply(&self, py: Python<'_>) -> PyResult<Vec<Py<PyDict>>> {
+    pub(super) fn reply(mut self, py: Python<'_>) -> PyResult<Vec<Py<PyDict>>> {
+        self.collect()?;
         let described = |output: &SampledElements| {
             let mut text = String::with_capacity(2 * output.bytes.len());
             for byte in &output.bytes {
@@ -83,22 +120,23 @@ impl Samples {
     }
 }
 
-/// Elements of a tensor in the memory of the host.
+/// Elements of a tensor.
 struct Elements {
     address: usize,
+    is_on_device: bool,
     dtype: DType,
     shape: Vec<u64>,
     stride: Vec<u64>,
 }
 
 impl Elements {
-    /// Returns the elements of a strided tensor of real numbers on the CPU.
-    fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
+    /// Returns the elements of a strided tensor of real numbers on the CPU, or on a CUDA device if those are taken.
+    fn of(value: &Bound<'_, PyAny>, on_device: bool) -> Option<Self> {
         let py = value.py();
         let call = |name| value.call_method0(name).ok();
-        if !value.getattr(intern!(py, "is_cpu")).ok()?.is_truthy().ok()?
-            || call(intern!(py, "is_neg"))?.is_truthy().ok()?
-        {
+        let is = |name| value.getattr(name).ok()?.is_truthy().ok();
+        let is_on_device = on_device && is(intern!(py, "is_cuda"))?;
+        if !is_on_device && !is(intern!(py, "is_cpu"))? || call(intern!(py, "is_neg"))?.is_truthy().ok()? {
             return None;
         }
         let name = value.getattr(intern!(py, "dtype")).ok()?.str().ok()?;
@@ -107,6 +145,7 @@ impl Elements {
             return None;
         }
         Some(Self {
+            is_on_device,
             address: call(intern!(py, "data_ptr"))?.extract().ok()?,
             dtype,
             shape: value.getattr(intern!(py, "shape")).ok()?.extract().ok()?,
@@ -118,18 +157,22 @@ impl Elements {
         if self.address == 0 { 0 } else { self.shape.iter().product() }
     }
 
-    /// Returns the bytes of an element, by its flat row-major index.
-    fn read(&self, mut element: u64) -> &[u8] {
+    /// Returns the address of an element, by its flat row-major index.
+    fn address_of(&self, mut element: u64) -> usize {
         let mut offset = 0;
         for (extent, stride) in self.shape.iter().zip(&self.stride).rev() {
             offset += element % (*extent).max(1) * stride;
             element /= (*extent).max(1);
         }
-        let size = self.dtype.size();
+        self.address + offset as usize * self.dtype.size()
+    }
+
+    /// Returns the bytes of an element in the memory of the host.
+    fn read(&self, element: u64) -> &[u8] {
         // SAFETY: the element is one of the tensor's, which is alive while it is read.
         #[expect(unsafe_code, reason = "tensors are known by address")]
         unsafe {
-            std::slice::from_raw_parts((self.address + offset as usize * size) as *const u8, size)
+            std::slice::from_raw_parts(self.address_of(element) as *const u8, self.dtype.size())
         }
     }
 }

@@ -180,7 +180,12 @@ impl TimedCall for PyCalls<'_> {
 
     fn sample(&mut self, timed: u64) {
         if let (Some(samples), Some(result)) = (&mut self.samples, &self.last) {
+            let (begin, before) = (monotonic_ns(), self.temporaries.ns());
             samples.take(timed, result);
+            // Each element of a tensor on a device is a call of the driver.
+            if self.cuda.is_some() {
+                self.temporaries.set_ns(before + (monotonic_ns() - begin));
+            }
         }
     }
 
@@ -241,12 +246,11 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
 /// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
 /// the memory of results that are not kept, and that a call has released. `allocations`: a function that returns a list of tensors of
-/// the sizes that a call allocates; none if a call returns all that it allocates. `sample`: elements of outputs to note,
-/// in the memory of the host only. `guards`: in about every other block, before a timed call that is drawn from the operating
+/// the sizes that a call allocates; none if a call returns all that it allocates. `sample`: elements of outputs to note. `guards`: in about every other block, before a timed call that is drawn from the operating
 /// system, there is one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]).
 ///
 /// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `overwriting_ns` (the part of it that
-/// released memory and guarded calls took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
+/// released memory, guarded calls, and samples on a device took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
 /// `kept`: content ids of the values of `result`, and `samples`: the elements that were noted.
 #[pyfunction]
 #[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
@@ -285,7 +289,7 @@ pub(super) fn time_calls<'py>(
         last: None,
         kept: None,
         digests: Vec::new(),
-        samples: sample.filter(|_| !cuda).map(Samples::new),
+        samples: sample.map(|rule| Samples::new(rule, cuda)),
         guards: guards && !cuda,
     };
     let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
