@@ -81,14 +81,20 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def _build(spec: str, device: torch.device) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     path, _, name = spec.rpartition(":")
     file = Path(path)
-    if not path or not file.is_file():
+    if not path:
         raise UsageError(f"`{spec}` names no function of a file; write it as `module.py:build`")
+    if not file.is_file():
+        raise UsageError(f"{path}: there is no such file")
     found = importlib.util.spec_from_file_location(file.stem, file)
-    assert found is not None and found.loader is not None
+    if found is None or found.loader is None:
+        raise UsageError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(found)
     sys.modules[file.stem] = module
     sys.path.insert(0, str(file.parent.resolve()))
-    found.loader.exec_module(module)
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     function = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"`{path}` has no function `{name}`")

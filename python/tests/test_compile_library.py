@@ -99,11 +99,22 @@ def test_other_files_than_the_manifests_are_refused(library: Path, tmp_path: Pat
         passnet.load(library)
 
 
-@pytest.mark.parametrize("spec", ["model.py", "absent.py:build", "model.py:absent", "model.py:nothing"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("model.py", "absent.py:build", "model.py:absent", "model.py:nothing"),
+        *("syntax.py:build", "imports.py:build", "bytes.py:build", "text.txt:build"),
+    ],
+)
 def test_what_is_no_model_is_wrong_use(
     spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(MODEL)
+    Path("syntax.py").write_text("def build(:\n")
+    Path("imports.py").write_text("import no_such_package\n")
+    Path("bytes.py").write_bytes(b"\x00\xff")
+    Path("text.txt").write_text(MODEL)
     assert optimize.main([spec, "--out", "library"]) == 2
-    assert capsys.readouterr().err.startswith("error: `")
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and any(part in said for part in spec.split(":"))

@@ -54,11 +54,11 @@ impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} of {} counted: {} prefixes in {} compilations ({:.2} per op); {} were counted before",
+            "{} of {} counted; prefixes: {}, in {} ({:.2} per op); {} were counted before",
             counted(self.subgraphs, "subgraph"),
             counted(self.ops, "op"),
             self.prefixes,
-            self.compilations,
+            counted(self.compilations, "compilation"),
             self.compilations as f64 / self.ops.max(1) as f64,
             self.present
         )

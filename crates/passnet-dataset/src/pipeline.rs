@@ -107,16 +107,17 @@ impl fmt::Display for StageProgress<'_> {
             Self::Annotated(found) => found.fmt(f),
             Self::Mined(kind, mined) => write!(
                 f,
-                "{} distinct {kind} subgraphs in {} ranges ({} more have a boundary that is no tensor); {:.1}% of ops covered",
-                mined.subgraphs,
-                mined.ranges - mined.open,
+                "{} in {} ({} more have a boundary that is no tensor); {:.1}% of ops covered",
+                counted(mined.subgraphs, &format!("distinct {kind} subgraph")),
+                counted(mined.ranges - mined.open, "range"),
                 mined.open,
                 100.0 * mined.covered as f64 / mined.ops.max(1) as f64
             ),
             Self::Counted(found) => found.fmt(f),
             Self::Built(built) => {
-                let suite =
-                    |(name, tasks, graphs): &(String, usize, usize)| format!("{name}: {tasks} tasks, {graphs} graphs");
+                let suite = |(name, tasks, graphs): &(String, usize, usize)| {
+                    format!("{name}: {}, {}", counted(*tasks, "task"), counted(*graphs, "graph"))
+                };
                 f.write_str(&built.suites.iter().map(suite).collect::<Vec<_>>().join("\n"))
             }
             Self::Compared(leak) => write!(

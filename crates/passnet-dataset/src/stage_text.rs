@@ -32,8 +32,10 @@ impl fmt::Display for Curated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tasks for evaluation, {} for training; {} graphs withheld from training, their structure is evaluated",
-            self.eval, self.train, self.withheld
+            "{} for evaluation, {} for training; {} withheld from training, where their structure is evaluated",
+            counted(self.eval, "task"),
+            self.train,
+            counted(self.withheld, "graph")
         )
     }
 }

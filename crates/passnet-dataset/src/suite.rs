@@ -14,6 +14,7 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use passnet_record::counted;
 use rayon::prelude::*;
 
 pub use crate::cut::CastRule;
@@ -96,7 +97,7 @@ pub fn build(
     let mut train = BTreeMap::new();
     let candidates = training(pools, &taken, bounds)?;
     for (chunk, done) in candidates.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
-        progress(&format!("{TRAIN}: {done} of {} tasks", candidates.len()));
+        progress(&format!("{TRAIN}: {done} of {}", counted(candidates.len(), "task")));
         let rows = chunk.iter().flat_map(|(_, rows)| rows).cloned().collect();
         for row in proofs.all_good(rows, bounds.max_bytes, runner, &mut built)? {
             let key = row.hashes.ops.clone().unwrap_or_default();
@@ -133,7 +134,7 @@ fn evaluation_tasks(
             if keys.is_empty() {
                 break;
             }
-            progress(&format!("{}: cutting {} tasks", plan.name, keys.len()));
+            progress(&format!("{}: cutting {}", plan.name, counted(keys.len(), "task")));
             let wanted: Vec<(&str, &CandidateGroup)> = keys.iter().map(|key| (key.as_str(), group(key))).collect();
             let mut rows = vary_all(dataset, plan, &wanted, bounds.casts)?;
             for key in keys {
@@ -145,7 +146,7 @@ fn evaluation_tasks(
                 if !proven.is_empty() {
                     filling.add(class);
                     tasks.push((key.clone(), proven));
-                    progress(&format!("{}: {} of {} tasks", plan.name, tasks.len(), plan.tasks));
+                    progress(&format!("{}: {} of {}", plan.name, tasks.len(), counted(plan.tasks, "task")));
                 }
                 tried.insert(key);
             }

@@ -1,6 +1,6 @@
 //! Scores as tables for people.
 
-use passnet_record::{Mode, TextReport, TextTable};
+use passnet_record::{Mode, TextReport, TextTable, counted};
 
 use crate::report::ScoreReport;
 
@@ -35,13 +35,13 @@ impl ScoreReport {
         }
         let tally = &self.tally;
         let mean = tally.geomean_speedup.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
-        lines.push(format!("G-mean       {mean} over {} correct graphs", tally.correct - tally.untimed));
-        lines.push(format!("correct      {:.1}% of {} graphs", tally.correct_percent(), tally.graphs));
+        lines.push(format!("G-mean       {mean} over {}", counted(tally.correct - tally.untimed, "correct graph")));
+        lines.push(format!("correct      {:.1}% of {}", tally.correct_percent(), counted(tally.graphs, "graph")));
         lines.push(format!("fast_1       {:.1}%", tally.fast_1_percent()));
         lines.extend(path.map(|path| format!("path         {path}")));
         lines.extend(tally.failures.iter().map(|(failure, count)| format!("{:<12} {count}", failure.name())));
         if self.reference_errors > 0 {
-            lines.push(format!("left out     {} graphs whose reference did not run", self.reference_errors));
+            lines.push(format!("left out     {} whose reference did not run", counted(self.reference_errors, "graph")));
         }
         lines
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use passnet_record::{TextReport, TextTable};
+use passnet_record::{TextReport, TextTable, counted};
 
 use passnet_record::CapturedModel;
 
@@ -29,8 +29,10 @@ impl Summary {
         let rate = 100.0 * self.captured as f64 / (self.models.len().max(1)) as f64;
         let Self { captured, failed, reused, graphs, ops, cpu_seconds, partial, custom, .. } = self;
         let mut text = format!(
-            "{captured} captured ({rate:.1} %), {failed} failed, {reused} of them known before; {graphs} graphs, {ops} ops, \
-             {cpu_seconds:.0} CPU s"
+            "{captured} captured ({rate:.1} %), {failed} failed, {reused} of them known before; {}, {}, \
+             {cpu_seconds:.0} CPU s",
+            counted(*graphs, "graph"),
+            counted(*ops, "op")
         );
         if *partial > 0 {
             text += &format!("; {partial} partial: Dynamo left out parts of them");

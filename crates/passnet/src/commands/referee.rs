@@ -1,12 +1,14 @@
 //! From flags to a referee, for `eval` and `bench run`.
 
-use anyhow::Result;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, ZygoteError, settings};
 use passnet_record::{CacheMode, Device, Mode, RunSettings, SuiteManifest, Weights};
 use passnet_run::cache_directory;
 use passnet_services::{Interpreter, device_problem};
 
-use crate::failure::unfit;
+use crate::failure::{check_folder, unfit};
 use passnet_flags::MeasureArgs;
 
 /// Bytes in a GiB.
@@ -46,7 +48,7 @@ pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<R
     let options = RefereeOptions {
         zygote: ZygoteConfig::from(Interpreter::find()),
         defences: Defences::ALL,
-        cache: cache_directory(),
+        cache: writable_cache()?,
         jobs: jobs.unwrap_or(if on_cpu { 1 } else { ACCELERATOR_JOBS }),
     };
     let python = options.zygote.python.clone();
@@ -66,6 +68,15 @@ pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<R
         })),
         other => other.into(),
     })
+}
+
+/// Returns the cache folder. Without one that can be written, the workers of every graph would fail.
+fn writable_cache() -> Result<Option<PathBuf>> {
+    let folder = cache_directory();
+    if let Some(folder) = &folder {
+        check_folder(folder).context("there is no usable cache folder; set PASSNET_CACHE to one")?;
+    }
+    Ok(folder)
 }
 
 /// Returns the error for an interpreter without a package that evaluations need, instead of the traceback of its import.

@@ -12,7 +12,7 @@ use passnet_dataset::{
     store::{TableWriter, TrajectoryRow},
 };
 use passnet_flags::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat, TrajStatsArgs};
-use passnet_record::agent::Trajectory;
+use passnet_record::{agent::Trajectory, counted};
 use passnet_run::Selection;
 
 use crate::{failure::usage, output};
@@ -90,9 +90,11 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
     let report = corpus::split(&args.inputs, evaluation, args.validation, &args.out)?;
     let excluded: usize = report.excluded.values().sum();
     output::text(&format!(
-        "{} for training, {} for validation, {excluded} left out as evaluation tasks; compared with {} graphs and {} op sequences, \
-         none shared",
-        report.train, report.validation, report.evaluation_graphs, report.evaluation_ops
+        "{} for training, {} for validation, {excluded} left out as evaluation tasks; compared with {} and {}, none shared",
+        report.train,
+        report.validation,
+        counted(report.evaluation_graphs, "graph"),
+        counted(report.evaluation_ops, "op sequence")
     ))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -104,7 +106,7 @@ fn export(args: &TrajExportArgs) -> Result<ExitCode> {
         TrajFormat::Parquet => return export_table(args),
     };
     let count = corpus::export(&args.inputs, format, &args.out)?;
-    output::text(&format!("{count} lines in {}", args.out.display()))?;
+    output::text(&format!("{} in {}", counted(count, "line"), args.out.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,7 +118,7 @@ fn export_table(args: &TrajExportArgs) -> Result<ExitCode> {
         count += 1;
     }
     table.finish()?;
-    output::text(&format!("{count} rows in {}", args.out.display()))?;
+    output::text(&format!("{} in {}", counted(count, "row"), args.out.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

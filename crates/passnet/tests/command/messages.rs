@@ -104,6 +104,20 @@ fn a_folder_without_passes_is_not_scored() {
     refused("sorted_output_pass_rule_names.json");
 }
 
+/// The workers compile kernels there: each graph would fail, as if eager mode could not run it.
+#[test]
+fn a_cache_that_cannot_be_written_ends_the_command_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a file");
+    std::fs::write(&file, "").unwrap();
+    for (cache, code) in [(file.as_path(), 2), (Path::new("/proc/cache"), 3)] {
+        let output = command(&["eval", TASK, "--author", "eager"]).env("PASSNET_CACHE", cache).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(code), b"".as_slice()), "{stderr}");
+        assert!(stderr.contains("PASSNET_CACHE"), "{stderr}");
+    }
+}
+
 #[test]
 fn a_cause_that_the_error_quotes_is_said_once() {
     let text = check(&["traj", "stats", "no/such"], 2, &[]);

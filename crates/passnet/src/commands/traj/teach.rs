@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use passnet_agent::{Evaluator, VerdictCache, course::Course};
 use passnet_dataset::open_suite;
 use passnet_flags::TeachArgs;
-use passnet_record::agent::Style;
+use passnet_record::{agent::Style, counted};
 
 use crate::{
     commands::{agent, referee, stop::stop_flag},
@@ -28,9 +28,9 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
         eprintln!("{task} is skipped: {:#}", anyhow!(why));
     }
     if course.is_empty() {
-        bail!("the built-in author writes no pass for any of the {} tasks", suite.record.tasks.len());
+        bail!("the built-in author writes no pass for any of {}", counted(suite.record.tasks.len(), "task"));
     }
-    let count = format!("{course} for {} of {} tasks", course.tasks(), suite.record.tasks.len());
+    let count = format!("{course} for {} of {}", course.tasks(), counted(suite.record.tasks.len(), "task"));
     if args.count {
         output::text(&count)?;
         return Ok(ExitCode::SUCCESS);
