@@ -91,8 +91,10 @@ def test_a_cache_is_written_where_it_is(cuda_graphs: Any):
     theirs, ours = Cache(), Cache()
     for x in inputs(8):
         pair.agree(x, theirs, ours)
-    assert pair.compiled.report().specialisations[0].cuda_graph == "on", pair.compiled.report()
-    assert pair.recordings() == 1
+    if cuda_graphs is True:
+        # With "auto" the measured times decide.
+        assert pair.compiled.report().specialisations[0].cuda_graph == "on", pair.compiled.report()
+        assert pair.recordings() == 1
     assert not pair.compiled.report().as_dict()["eager"]
 
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use passnet_agent::client::ChatApi;
 
-use super::shared::{Choice, MeasureArgs, SelectionArgs, choice};
+use super::shared::{Choice, MeasureArgs, SelectionArgs, above_zero, choice};
 
 const APIS: &[Choice<ChatApi>] = &[("openai", "", ChatApi::OpenAi), ("anthropic", "", ChatApi::Anthropic)];
 
@@ -72,7 +72,7 @@ pub struct ModelArgs {
     #[arg(long)]
     pub text_tools: bool,
     /// Time limit for one reply, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    #[arg(long, value_name = "SECONDS", value_parser = above_zero, default_value = "600")]
     pub request_timeout: f64,
     /// Number of retries after a temporary failure of the server
     #[arg(long, value_name = "N", default_value_t = 6)]

@@ -8,7 +8,7 @@ use passnet_record::DType;
 
 use super::{
     hub::UploadArgs,
-    shared::{Choice, OutputFormat, choice},
+    shared::{Choice, OutputFormat, above_zero, choice},
     suites::{CardArgs, LeaksArgs, PruneArgs, ReviseArgs, SharesArgs, WithholdArgs},
     workers::WorkerArgs,
 };
@@ -233,7 +233,7 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
     pub max_bytes: u64,
     /// Time limit for each graph, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    #[arg(long, value_name = "SECONDS", value_parser = above_zero, default_value = "300")]
     pub seconds: f64,
     #[command(flatten)]
     pub workers: WorkerArgs,

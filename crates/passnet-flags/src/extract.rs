@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{Choice, choice};
+use super::shared::{Choice, above_zero, choice};
 
 const VERIFICATIONS: &[Choice<&str>] = &[
     ("read", "The written sample is read back as the same graph", "read"),
@@ -41,10 +41,10 @@ pub struct ExtractArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Time limit for each model, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
+    #[arg(long, value_name = "SECONDS", value_parser = above_zero, default_value = "120")]
     pub timeout: f64,
     /// Memory limit for each model, in GiB
-    #[arg(long, value_name = "GIB", default_value_t = 5.0)]
+    #[arg(long, value_name = "GIB", value_parser = above_zero, default_value = "5")]
     pub memory_gib: f64,
     /// Check of each sample
     #[arg(long, value_parser = choice(VERIFICATIONS), default_value = "shapes")]

@@ -18,6 +18,14 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
+/// Parses a limit. One of 0, NaN or infinity would end every process, or none.
+pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number < 1e9 => Ok(number),
+        _ => Err("a number above 0 is needed".to_owned()),
+    }
+}
+
 /// Parses one of these names of a record type; the help lists them.
 pub(crate) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where
@@ -89,10 +97,10 @@ pub struct MeasureArgs {
     #[arg(long)]
     pub cold: bool,
     /// Time limit for each graph, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    #[arg(long, value_name = "SECONDS", value_parser = above_zero, default_value = "300")]
     pub timeout: f64,
     /// Memory limit for each worker, in GiB
-    #[arg(long, value_name = "GIB", default_value_t = 16.0)]
+    #[arg(long, value_name = "GIB", value_parser = above_zero, default_value = "16")]
     pub memory: f64,
 }
 

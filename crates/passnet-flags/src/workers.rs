@@ -5,6 +5,8 @@ use std::thread;
 use clap::Args;
 use passnet_services::PoolLimits;
 
+use super::shared::above_zero;
+
 /// Number of workers, and what each may take.
 #[derive(Args)]
 #[command(next_help_heading = "Workers")]
@@ -14,7 +16,7 @@ pub struct WorkerArgs {
     pub jobs: Option<u16>,
     /// Memory limit for each graph in addition to PyTorch's own, in GiB; a graph that needs more is reported. Kernel counts on a GPU
     /// have no limit
-    #[arg(long, alias = "memory", value_name = "GIB", value_parser = gibibytes, default_value = "5")]
+    #[arg(long, alias = "memory", value_name = "GIB", value_parser = above_zero, default_value = "5")]
     pub memory_gib: f64,
 }
 
@@ -22,13 +24,5 @@ impl WorkerArgs {
     pub fn limits(&self) -> PoolLimits {
         let processes = self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
         PoolLimits { processes, memory_bytes: Some((self.memory_gib * f64::from(1 << 30)) as u64) }
-    }
-}
-
-fn gibibytes(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        // A limit of 0, NaN or infinity would end every worker, or none.
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("a number above 0 is needed".to_owned()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path, process::ExitCode};
 
-use passnet_agent::corpus::ReadError;
+use passnet_agent::corpus::{ExportError, ReadError};
 use passnet_dataset::{OpenError, import::TransferError};
 use passnet_eval::RunError;
 use passnet_fleet::FleetError;
@@ -113,7 +113,11 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     if cause.is::<LogError>() {
         return Some(USAGE);
     }
-    if let Some(ReadError::Malformed { .. } | ReadError::Version { .. }) = cause.downcast_ref::<ReadError>() {
+    let unread = match cause.downcast_ref::<ExportError>() {
+        Some(ExportError::Read(error)) => Some(error),
+        _ => cause.downcast_ref::<ReadError>(),
+    };
+    if let Some(ReadError::Malformed { .. } | ReadError::Version { .. }) = unread {
         return Some(USAGE);
     }
     if let Some(error) = cause.downcast_ref::<OpenError>() {

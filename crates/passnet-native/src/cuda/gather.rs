@@ -1,7 +1,5 @@
 //! Copies of a few bytes of many tensors on a device, which are read together at the end.
 
-use std::ptr;
-
 use super::driver::{CudaError, DevicePtr, DriverFunctions, LEGACY_STREAM};
 
 /// Bytes between copies: an element of any type fits.
@@ -50,7 +48,7 @@ impl Gather {
         let place = self.buffer + (self.used * SLOT) as u64;
         // SAFETY: the caller's word; the place is in the buffer.
         self.driver
-            .check("cuMemcpyAsync", unsafe { (self.driver.memcpy_async)(place, address, bytes, LEGACY_STREAM) })?;
+            .check("cuMemcpyDtoDAsync", unsafe { (self.driver.memcpy_async)(place, address, bytes, LEGACY_STREAM) })?;
         self.used += 1;
         Ok(true)
     }
@@ -63,14 +61,9 @@ impl Gather {
     pub fn read(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; self.used * SLOT];
         if !bytes.is_empty() {
-            let host = ptr::from_mut(bytes.as_mut_slice()).cast::<u8>() as u64;
-            // SAFETY: with unified addresses, the driver takes memory of the host by its address; the copy has ended
-            // when the context is synchronised.
-            unsafe {
-                let status = (self.driver.memcpy_async)(host, self.buffer, bytes.len(), LEGACY_STREAM);
-                self.driver.check("cuMemcpyAsync", status)?;
-                self.driver.check("cuCtxSynchronize", (self.driver.ctx_synchronize)())?;
-            }
+            // SAFETY: both sides have so many bytes, and the call returns when they are copied.
+            let status = unsafe { (self.driver.memcpy_to_host)(bytes.as_mut_ptr().cast(), self.buffer, bytes.len()) };
+            self.driver.check("cuMemcpyDtoH", status)?;
         }
         Ok(bytes)
     }

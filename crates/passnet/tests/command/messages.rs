@@ -22,6 +22,12 @@ fn wrong_use_is_named_with_the_way_out() {
     check(&["eval", TASK], 2, &["--passes DIR", "--author NAME"]);
     check(&["eval", TASK, "--author", "bogus"], 2, &["unknown author"]);
     check(&["eval", TASK, "--author", "eager", "--trials", "0"], 2, &["--trials"]);
+    for limit in ["0", "-1", "nan", "inf", "soon"] {
+        for flag in ["--timeout", "--memory"] {
+            let given = format!("{flag}={limit}");
+            check(&["eval", TASK, "--author", "eager", &given], 2, &[flag, "a number above 0"]);
+        }
+    }
     check(&["eval", TASK, "--passes", "no/such/passes"], 2, &["no/such/passes", "passnet new"]);
     check(&["eval", "no/such/task", "--author", "eager"], 2, &["no/such/task: no such suite, task or sample"]);
     check(&["eval", TASK, "--author", "eager", "--device", "rocm"], 2, &["unknown device `rocm`"]);
@@ -66,6 +72,9 @@ fn wrong_and_damaged_files_are_wrong_use() {
         let text = check(&["score", other], 2, &[other]);
         assert!(!text.contains("AS "), "{text}");
         check(&["traj", "stats", other], 2, &[]);
+        // An empty corpus is one.
+        let code = if other == "/dev/null" { 0 } else { 2 };
+        check(&["traj", "filter", other, "--out", &path("filtered")], code, &[]);
         check(&["compare", other, other], 2, &[other]);
     }
     check(&["serve", &bytes, "--port", "0"], 2, &["bytes"]);
