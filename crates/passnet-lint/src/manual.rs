@@ -17,9 +17,10 @@ pub fn find_rule(id_or_name: &str) -> Option<&'static Rule> {
 /// Returns the text of `docs/reference/lint-rules.md`: a table of all rules and their manuals.
 pub fn rules_page() -> String {
     let mut page = String::from(
-        "# Lint rules\n\nA pass directory is checked before every evaluation, and by `passnet lint PASSDIR`. All that these rules do not\n\
-         allow is rejected. There is no way to switch a rule off from within a file. This page is generated from the rules'\n\
-         own documentation: `PASSNET_BLESS=1 cargo test -p passnet-lint`.\n\n| id | name | how to fix |\n|---|---|---|\n",
+        "# Lint rules\n\nThis page lists the rules for pass directories. PassNet checks a directory before every evaluation, and in\n\
+         `passnet lint PASSDIR`. It rejects everything that these rules do not allow. A file cannot switch a rule off.\n\n\
+         This page is generated from the rules' own documentation: `PASSNET_BLESS=1 cargo test -p passnet-lint`.\n\n\
+         | id | name | how to fix |\n|---|---|---|\n",
     );
     for rule in rules() {
         // Writing to a string cannot fail.

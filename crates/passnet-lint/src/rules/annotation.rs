@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Python evaluates annotations when a function is defined, and some tools evaluate annotation strings later: code
-/// in disguise.
+/// Python evaluates annotations when a function is defined, and some tools evaluate annotation strings later.
+/// Annotations can therefore hide code.
 ///
 /// ## Example
 ///
@@ -18,7 +18,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Write the type (`torch.Tensor`, `int`, `tl.constexpr`) or nothing.
+/// Write the type (`torch.Tensor`, `int`, `tl.constexpr`) or no annotation.
 pub(crate) struct Annotation;
 
 impl Violation for Annotation {

@@ -3,13 +3,13 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Allows a fixed list of functions and constants of imported modules in wrappers and at module level: creation of
-/// tensors (`torch.empty`, `torch.zeros`, ...), questions about them and the device, `triton.cdiv`,
+/// tensors (`torch.empty`, `torch.zeros`, ...), inspection of tensors and of the device, `triton.cdiv`,
 /// `triton.Config`, `math`.
 ///
 /// ## Why
 ///
-/// A replacement stands for its own kernels. A wrapper that calls `torch.matmul`, even by another name, hands the
-/// work to the library that it is compared with; switches such as `torch.backends` change the comparison itself.
+/// A replacement must compute with its own kernels. A wrapper that calls `torch.matmul`, even by another name, leaves
+/// the work to the library that it is compared with. Switches such as `torch.backends` change the comparison itself.
 ///
 /// ## Example
 ///
@@ -20,7 +20,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Allocate with `torch.empty` and compute in a kernel. Any operation may be named inside `pattern`.
+/// Allocate with `torch.empty` and compute in a kernel. Inside `pattern`, any operation is allowed.
 pub(crate) struct ApiNotAllowed {
     /// Dotted name, aliases resolved.
     pub(crate) subject: String,

@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// A decorator replaces the function that is written: `torch.compile` compiles it, `functools.cache` remembers its
-/// results.
+/// A decorator replaces the function in the source by another one: `torch.compile` compiles it, and `functools.cache`
+/// stores its results.
 ///
 /// ## Example
 ///
@@ -20,7 +20,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Remove it.
+/// Remove the decorator.
 pub(crate) struct DecoratorNotAllowed {
     /// The decorator as written.
     pub(crate) subject: String,

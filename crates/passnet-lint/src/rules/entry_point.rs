@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// The evaluator calls these three by name. Each follows rules of its own, so each has to be a definition whose
-/// text can be read.
+/// The evaluator calls these three functions by name. Each function has its own rules, so the checker must be able to
+/// read the text of each definition.
 ///
 /// ## Example
 ///

@@ -2,11 +2,12 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects functions and lambdas, defined inside a function, that leave it: returned or stored in a container.
+/// Rejects functions and lambdas that are defined inside a function and leave it, because they are returned or stored
+/// in a container.
 ///
 /// ## Why
 ///
-/// A closure that survives the call keeps the call's variables alive: a cache with another name.
+/// A closure that outlives the call keeps the variables of the call alive, and can serve as a cache.
 ///
 /// ## Example
 ///
@@ -20,7 +21,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Define the function at module level. Lambdas as launch grids are fine.
+/// Define the function at module level. Lambdas are allowed as launch grids.
 pub(crate) struct EscapingClosure;
 
 impl Violation for EscapingClosure {

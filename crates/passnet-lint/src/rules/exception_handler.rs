@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// A handler makes a forbidden operation look like a fallback: try the library, and when it is intercepted, run the
-/// kernel. It also hides which path was measured.
+/// A handler can disguise a forbidden operation: the pass tries the library first, and runs its kernel only if the
+/// referee intercepts the library. A handler also hides which path was measured.
 ///
 /// ## Example
 ///
@@ -21,7 +21,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Test what is known in advance (dtype, shape, device) with `if`; let errors surface.
+/// Test properties that are known in advance (dtype, shape, device) with `if`. Do not catch errors.
 pub(crate) struct ExceptionHandler;
 
 impl Violation for ExceptionHandler {

@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Python folds look-alike letters in names (NFKC), so that `ｅval` is `eval`; an encoding declaration such as
-/// `utf-7` turns a comment into code; bidirectional marks reorder what is displayed.
+/// Python replaces look-alike letters in names (NFKC), so that `ｅval` is `eval`. An encoding declaration such as
+/// `utf-7` turns a comment into code. Bidirectional marks change the order of the displayed text.
 ///
 /// ## Example
 ///
@@ -19,7 +19,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Write names in ASCII, drop the declaration, write unusual characters in strings as escapes.
+/// Write names in ASCII, remove the declaration, and write unusual characters in strings as escapes.
 pub(crate) struct HiddenText {
     /// The character or declaration.
     pub(crate) subject: String,

@@ -9,8 +9,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Everything a pass may do is launching its own kernels. `ctypes`, `cupy`, `subprocess`, `os`, `sys`, `inspect` or
-/// `threading` have no part in that; each is a known way around the referee.
+/// A pass may only launch its own kernels. It does not need `ctypes`, `cupy`, `subprocess`, `os`, `sys`, `inspect` or
+/// `threading` for this, and each of these modules is a known way around the referee.
 ///
 /// ## Example
 ///

@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// A kernel is compiled; names it uses are resolved while compiling, on the host. Inline assembly, printing and
-/// clock registers are not computation.
+/// The host resolves the names in a kernel when it compiles the kernel. Inline assembly, printing and clock registers
+/// are not computation.
 ///
 /// ## Example
 ///

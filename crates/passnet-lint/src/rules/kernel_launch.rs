@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Other ways in (`kernel.run`, `kernel.warmup`, calling it like a function) skip or change what is measured.
+/// Other ways to run a kernel (`kernel.run`, `kernel.warmup`, a plain call) skip or change the measured work.
 ///
 /// ## Example
 ///

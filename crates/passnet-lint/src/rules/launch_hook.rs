@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `pre_hook`, `post_hook`, `launch_metadata`, `repr`, `prune_configs_by` and `do_bench` are host functions that
-/// run around a launch with its tensors; `cache_results` keeps files between runs.
+/// `pre_hook`, `post_hook`, `launch_metadata`, `repr`, `prune_configs_by` and `do_bench` are host functions that run
+/// before, during or after a launch and can access its tensors. `cache_results` keeps files between runs.
 ///
 /// ## Example
 ///

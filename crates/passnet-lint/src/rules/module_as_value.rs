@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Once `torch` or `torch.add` travels through a list or an argument, the function that is called later is no longer in the
-/// text.
+/// If `torch` or `torch.add` is passed through a list or an argument, the text of a later call does not show which
+/// function it calls.
 ///
 /// ## Example
 ///
@@ -20,7 +20,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Name what is called at the place of the call.
+/// Write the name of the function at the place of the call.
 pub(crate) struct ModuleAsValue {
     /// Dotted name.
     pub(crate) subject: String,

@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// A file `torch.py` or `math.py` would be imported in place of the real module, or the real one in its place, and
-/// the checker could not tell which.
+/// A file `torch.py` or `math.py` would be imported instead of the real module, or the real module instead of the
+/// file. The checker could not know which of the two Python imports.
 ///
 /// ## Example
 ///

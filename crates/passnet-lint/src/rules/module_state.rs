@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// A buffer that outlives the call can carry results from one call to the next; then later calls are not work but
-/// memory.
+/// A buffer that outlives the call can carry results from one call to the next. Later calls could then return these
+/// results without computing them.
 ///
 /// ## Example
 ///

@@ -2,15 +2,16 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Allows C++ and CUDA sources to call functions they define, mathematics, intrinsics, and those parts of `std` that do
-/// not reach outside. Lambdas, functors and function templates can be called, too. Rejects assembly, declarations
-/// without a definition, functions used as values, types of functions, and numeric escapes. A definition inside of `#if`
-/// counts for code under the same condition.
+/// Allows C++ and CUDA sources to call functions they define, mathematics, intrinsics, and those parts of `std` that
+/// do not access the system. Lambdas, functors and function templates can be called, too. Rejects assembly,
+/// declarations without a definition, functions used as values, types of functions, and numeric escapes. A definition
+/// inside of `#if` counts only for code under the same condition.
 ///
 /// ## Why
 ///
-/// `system`, `dlopen`, `fork`, `socket`, `asm` and calls through computed addresses leave the kernel. The address of any
-/// function leads to all others in the process. Macros with parameters are expanded before they are read.
+/// `system`, `dlopen`, `fork`, `socket`, `asm` and calls through computed addresses leave the kernel. From the
+/// address of any function, code can reach all other functions in the process. Macros with parameters are expanded
+/// before the checker reads the code.
 ///
 /// ## Example
 ///

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `-include`, `-I`, `-l`, `-fplugin` and the like bring in files that are not checked.
+/// `-include`, `-I`, `-l`, `-fplugin` and similar flags add files that are not checked.
 ///
 /// ## Example
 ///

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Other headers reach files, processes, threads, or PyTorch's own operators (`ATen`, `torch/extension.h`).
+/// Other headers give access to files, processes, threads, or PyTorch's own operators (`ATen`, `torch/extension.h`).
 ///
 /// ## Example
 ///
@@ -17,7 +17,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Include only `<cmath>`, `<cstdint>`, `<algorithm>`, `<vector>`, `<immintrin.h>` and the like.
+/// Include only `<cmath>`, `<cstdint>`, `<algorithm>`, `<vector>`, `<immintrin.h>` and similar headers.
 pub(crate) struct NativeInclude {
     /// The directive.
     pub(crate) subject: String,

@@ -6,7 +6,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Source that is put together while running cannot be read beforehand.
+/// The checker cannot read source that is built at run time.
 ///
 /// ## Example
 ///

@@ -3,12 +3,13 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Rejects variables that outlive a call in C++ and CUDA sources: globals, `static`, `thread_local` and `__device__`
-/// variables, and `mutable` members, which change in constants. Constants of numbers whose values are written out are
-/// allowed: `const int64_t BLOCK = 64;`, `static const float TABLE[2] = {0.5f, 2.0f};`, `__constant__ float SCALE[1] = {2.0f};`.
+/// variables, and `mutable` members, which can change even in constants. Numeric constants with written-out values
+/// are allowed: `const int64_t BLOCK = 64;`, `static const float TABLE[2] = {0.5f, 2.0f};`,
+/// `__constant__ float SCALE[1] = {2.0f};`.
 ///
 /// ## Why
 ///
-/// They can carry results from one call to the next.
+/// Such variables can carry results from one call to the next.
 ///
 /// ## Example
 ///
@@ -18,7 +19,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Use local variables and scratch tensors from the wrapper; tables of constants are fine.
+/// Use local variables and scratch tensors from the wrapper. Tables of constants are allowed.
 pub(crate) struct NativeState {
     /// The declaration.
     pub(crate) subject: String,

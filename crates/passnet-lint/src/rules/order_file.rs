@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// The list says which passes run and in what order. A name that leads nowhere, or out of the directory, is an
-/// error at best.
+/// The list defines the passes that run, and their order. A name without a file would be an error, and a name could
+/// also lead out of the directory.
 ///
 /// ## Example
 ///

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `pattern` is traced, not run: it says which operations to look for. Anything else would run in the worker while
+/// `pattern` is traced, and defines the operations to look for. All other code would run in the worker during
 /// tracing.
 ///
 /// ## Example
@@ -20,7 +20,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Write only the operations of the graph, in the graph's own spelling.
+/// Write only the operations of the graph, in the same form as in the graph.
 pub(crate) struct Pattern {
     /// The text at that place.
     pub(crate) subject: String,

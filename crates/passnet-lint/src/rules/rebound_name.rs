@@ -2,12 +2,12 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Requires a name at module level to be bound once, and comprehension variables not to hide a name from outside.
+/// Requires a name at module level to be bound once. A variable of a comprehension must not hide a name from outside.
 ///
 /// ## Why
 ///
-/// With one binding per name a reader (and this checker) knows what the name means wherever it stands; with two, it
-/// depends on when the code runs.
+/// If a name has one binding, a reader and this checker know its meaning at every place. If it has two, its meaning
+/// depends on the time at which the code runs.
 ///
 /// ## Example
 ///

@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// The result becomes the arguments of the replacement in the graph. An operation here becomes a node of the graph
-/// that runs outside the replacement, where nothing intercepts it.
+/// The result becomes the arguments of the replacement in the graph. An operation in `replacement_args` becomes a
+/// node of the graph. This node runs outside the replacement, where the referee does not intercept it.
 ///
 /// ## Example
 ///

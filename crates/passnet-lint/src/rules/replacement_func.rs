@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// A library function in its place would be the library's work; a function made on the fly could carry state from
-/// call to call.
+/// If the result were a library function, the library would do the work. A function that is created at run time could
+/// carry state from call to call.
 ///
 /// ## Example
 ///

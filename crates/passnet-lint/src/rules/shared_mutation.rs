@@ -2,13 +2,13 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects changing anything that the running call did not itself create: module-level containers, defaults,
+/// Rejects changes of objects that the running call did not itself create: module-level containers, defaults,
 /// parameters, attributes.
 ///
 /// ## Why
 ///
-/// The next call can find everything that a call leaves behind: counters that tell warm-up from measurement, caches of
-/// earlier results.
+/// The next call can read all values that a call has stored: counters that distinguish warm-up from measurement,
+/// caches of earlier results.
 ///
 /// ## Example
 ///

@@ -6,7 +6,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// The names it brings are not in the text, so no reader and no checker knows what a later name means.
+/// The imported names are not in the text, so neither a reader nor a checker knows the meaning of a later name.
 ///
 /// ## Example
 ///

@@ -4,12 +4,12 @@ use crate::rule::Violation;
 ///
 /// Rejects statements and expressions that a pass does not need: classes, `async`, `global`, `nonlocal`, `del`,
 /// `match`, generators, imports inside functions, and anything but imports, definitions and constants at module
-/// level. The body of `if __name__ == "__main__":` (without `else`) is not judged, since it does not run when a pass is
-/// imported.
+/// level. The body of `if __name__ == "__main__":` (without `else`) is not checked, because it does not run when a
+/// pass is imported.
 ///
 /// ## Why
 ///
-/// Each is a way to keep state, to run code at an unexpected time, or to make a name mean different things.
+/// Such code can keep state, run at an unexpected time, or give a name several meanings.
 ///
 /// ## Example
 ///

@@ -7,9 +7,10 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Methods compute like functions do: `x.softmax(-1)`, `x.to(torch.float16)`, `x.contiguous()`. Storage access
-/// (`set_`, `untyped_storage`, `data`) makes tensors that no observer follows. An address distinguishes calls, and as an argument
-/// gives a kernel memory that nothing checks; only its remainder by a literal up to 64 can be asked for.
+/// Methods compute as functions do: `x.softmax(-1)`, `x.to(torch.float16)`, `x.contiguous()`. Access to the storage
+/// (`set_`, `untyped_storage`, `data`) creates tensors that the referee cannot observe. With an address, a pass can
+/// distinguish calls, or give a kernel memory that is not checked. A pass can therefore use only the remainder of an
+/// address by a literal up to 64.
 ///
 /// ## Example
 ///

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `x @ y`, `x + y`, `x[rows]` and `out[:] = x` are PyTorch operators like any other, spelt shorter.
+/// `x @ y`, `x + y`, `x[rows]` and `out[:] = x` call PyTorch operators in a shorter form.
 ///
 /// ## Example
 ///
@@ -18,7 +18,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Compute in a kernel. Arithmetic on sizes, strides and other numbers is free.
+/// Compute in a kernel. Arithmetic on sizes, strides and other numbers is allowed.
 pub(crate) struct TensorOperator {
     /// The operator, quoted.
     pub(crate) subject: String,

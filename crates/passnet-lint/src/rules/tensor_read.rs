@@ -7,7 +7,7 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// It waits for the device, and it computes on the host what the kernels should compute.
+/// Reading waits for the device. It also moves work to the host that the kernels should do.
 ///
 /// ## Example
 ///

@@ -2,12 +2,12 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Bounds the number of files, their size, and how deeply one statement nests.
+/// Limits the number of files, their size, and the depth of one statement.
 ///
 /// ## Why
 ///
-/// Every check has to end quickly on any text; a tree of a hundred thousand brackets would exhaust the
-/// stack of any tool that reads it.
+/// Every check must end quickly on any text. A hundred thousand nested brackets would exhaust the stack of any tool
+/// that reads them.
 ///
 /// ## Example
 ///
@@ -17,7 +17,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Split the file, name intermediate results, drop generated tables.
+/// Split the file, give names to intermediate results, and remove generated tables.
 pub(crate) struct TooLarge {
     /// The measured quantity.
     pub(crate) subject: String,

@@ -2,11 +2,11 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects a name that is read although nothing that can be followed is ever assigned to it.
+/// Rejects a name that is read although the checker finds no assignment of a known value to it.
 ///
 /// ## Why
 ///
-/// Nothing is known of such a value, so no other rule could judge its uses.
+/// The checker knows nothing about such a value, so no other rule can check its uses.
 ///
 /// ## Example
 ///

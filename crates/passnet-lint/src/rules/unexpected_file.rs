@@ -3,12 +3,12 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Finds anything in a pass directory that is neither a Python file at its top level nor the order file
-/// `sorted_output_pass_rule_names.json`: data files, shared objects, byte code, folders, symbolic links. The `manifest.json` of a
-/// pass library is left out: passes cannot read it during an evaluation.
+/// `sorted_output_pass_rule_names.json`: data files, shared objects, byte code, folders, symbolic links. The
+/// `manifest.json` of a pass library is allowed, because passes cannot read it during an evaluation.
 ///
 /// ## Why
 ///
-/// A file that the rules do not read is a place to keep answers, code for another interpreter, or a way out of the
+/// A file that the rules do not read could contain stored answers or code for another interpreter, or lead out of the
 /// directory.
 ///
 /// ## Example
@@ -22,7 +22,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Keep only `.py` files and the order file in the directory. Constants belong into the source.
+/// Keep only `.py` files and the order file in the directory. Write constants into the source.
 pub(crate) struct UnexpectedFile {
     /// The file, with what is wrong with it where that is not its name.
     pub(crate) subject: String,

@@ -6,8 +6,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// Attributes of functions and kernels keep state and reach their insides (`kernel.fn`, `f.cache`); `str.format`
-/// reads attributes by text.
+/// Attributes of functions and kernels can keep state and give access to internal objects (`kernel.fn`, `f.cache`).
+/// `str.format` reads attributes whose names are in a string.
 ///
 /// ## Example
 ///

@@ -2,12 +2,12 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Requires every call and operation in a wrapper to be on something that the checker knows: a function of the
-/// directory, a launch, an allowed function or method.
+/// Requires that the checker knows the target of every call and operation in a wrapper: a function of the directory,
+/// a launch, an allowed function or method.
 ///
 /// ## Why
 ///
-/// A call of a value of unknown origin could be a call of anything.
+/// A call of a value of unknown origin could call any function.
 ///
 /// ## Example
 ///
@@ -18,7 +18,8 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Call by name. Where a value is chosen among several, let all be of one kind (all kernels, or all functions).
+/// Call functions by name. If a value is chosen among several values, all of them must be of one kind (all kernels,
+/// or all functions).
 pub(crate) struct UnknownCall {
     /// The expression.
     pub(crate) subject: String,

@@ -7,8 +7,8 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `exec`, `eval`, `getattr`, `globals`, `open`, `type`, `print` and the like reach everything; none is needed to
-/// launch a kernel.
+/// `exec`, `eval`, `getattr`, `globals`, `open`, `type`, `print` and similar builtins give access to the whole
+/// interpreter. A pass needs none of them to launch a kernel.
 ///
 /// ## Example
 ///
@@ -19,7 +19,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Call what is meant by its name. Raise an exception instead of printing.
+/// Call the function by its name. Raise an exception instead of printing.
 pub(crate) struct UnknownName {
     /// The name.
     pub(crate) subject: String,
