@@ -12,7 +12,7 @@
 //! continues exactly where the interrupted one stopped. The crate is synchronous: an attempt is a thread that waits for its model
 //! or for a permit of the device.
 //!
-//! It never prints, never shows held-out graphs to a model, and never lets a model write outside its [`Workspace`].
+//! The crate never prints, never shows held-out graphs to a model, and never lets a model write outside its [`Workspace`].
 //!
 //! [`run()`] makes attempts at all tasks of a suite. [`corpus`] reads their trajectories. A model edits files in a workspace:
 //!

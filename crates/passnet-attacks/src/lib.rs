@@ -1,15 +1,15 @@
 //! The attack suite: known attacks and honest passes against the referee of this machine.
 //!
-//! Each attack runs twice. With all layers of defence off it has to reach its goal; an attack that does not is *dead* and proves
-//! nothing. With all layers on it has to fail for the reason that it names; otherwise it *escaped* or was *misjudged*. Honest
-//! passes have to be accepted with all layers on; otherwise the result is a *false rejection*. `attacks/README.md` describes the
-//! files.
+//! Each attack runs twice. With all layers of defence off, the attack has to reach its goal. An attack that does not reach its goal
+//! is *dead* and proves nothing. With all layers on, the attack has to fail for the reason that it names. Otherwise it *escaped* or
+//! was *misjudged*. With all layers on, the referee has to accept honest passes. A rejected honest pass is a *false rejection*.
+//! `attacks/README.md` describes the files.
 //!
 //! [`measure_cost`] measures the time that the layers add to evaluations of honest passes.
 //!
 //! [`check_installation`] and [`check_evaluation`] check what the machine supports (`passnet doctor`).
 //!
-//! The crate never believes what a pass reports about itself: it looks for effects, such as files, leaked data and surviving
+//! The crate never trusts the report of a pass about itself. It looks for effects, such as files, leaked data and surviving
 //! processes.
 //!
 //! ```no_run

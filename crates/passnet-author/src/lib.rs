@@ -1,6 +1,6 @@
 //! Authors: sources of candidates for the tasks of a suite.
 //!
-//! An [`Author`] turns a task into a pass directory. A baseline or a compiler needs no directory and only has a name.
+//! An [`Author`] turns a task into a pass directory. A baseline or a compiler has only a name and needs no directory.
 //! [`submission`] collects the candidates of all tasks of a suite, and `passnet_eval::run_suite` evaluates them. An author never
 //! decides a verdict and never sees the inputs or the seeds of an evaluation.
 //!
@@ -13,8 +13,8 @@
 //! | `dir:PATH` | `dir.rs` | pass directories on disk |
 //! | `fuse` | `fuse.rs` | passes of the built-in author |
 //!
-//! A new author is one file with an implementation of [`Author`] and one entry in [`builtin_kinds`]. An author of
-//! another crate (`llm:` of `passnet-agent`) is an entry that the command adds to that list.
+//! A new author is one file with an implementation of [`Author`] and one entry in [`builtin_kinds`]. The command adds entries for
+//! authors of other crates to that list, such as `llm:` of `passnet-agent`.
 //!
 //! ```
 //! use passnet_author::{builtin_kinds, parse};

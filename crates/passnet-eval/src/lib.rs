@@ -10,7 +10,7 @@
 //!            zygote (fork server, Python) -> workers (docs/reference/worker-protocol.md)
 //! ```
 //!
-//! `docs/reference/referee.md` describes the steps and their reasons, `docs/reference/inputs.md` the inputs.
+//! `docs/reference/referee.md` describes the steps and their reasons. `docs/reference/inputs.md` describes the inputs.
 //!
 //! ```no_run
 //! use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};
@@ -26,11 +26,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The referee never runs a pass in its own process, and it never prints. A failure of a candidate or of a graph is a verdict; an
-//! error means that the machine or the installation is at fault.
+//! The referee never runs a pass in its own process, and it never prints. A failure of a candidate or of a graph is a verdict. An
+//! error means that the machine or the installation has a fault.
 //!
-//! The crate is synchronous: a few threads, blocking sockets, a deadline for each operation. An evaluation talks to three
-//! processes at most, and the wake-ups of an async executor would disturb measurements.
+//! The crate is synchronous: it has a few threads, blocking sockets, and a deadline for each operation. An evaluation talks to
+//! three processes at most, and the wake-ups of an async executor would disturb measurements.
 
 mod accounting;
 pub mod bisect;

@@ -1,7 +1,7 @@
 //! The flags of the `passnet` command, as types that `clap` parses.
 //!
-//! Each subcommand has a struct with its flags; groups of flags that several commands take are structs of their own. Flags become
-//! types of the libraries here (`limits()`, `selection()`). The crate never runs anything and never prints.
+//! Each subcommand has a struct with its flags. A group of flags that several commands take is a separate struct. Methods such as
+//! `limits()` and `selection()` convert flags to types of the libraries. The crate never runs anything and never prints.
 //!
 //! ```
 //! use clap::Parser as _;

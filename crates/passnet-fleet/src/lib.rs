@@ -1,4 +1,4 @@
-//! Runs, and environments for trainers, over many devices.
+//! Runs and environments for trainers, on many devices.
 //!
 //! ```text
 //!  driver (passnet fleet run)                 bridge (Python)            cluster, one per device
@@ -10,15 +10,16 @@
 //! ```
 //!
 //! - A *station* owns one device and the existing referee, and needs no file of the driver: graphs and candidates come in
-//!   parcels. Verdicts are reached in Rust on both sides; Python carries lines that it does not read.
+//!   parcels. On both sides, Rust code handles the verdicts. Python only carries lines and does not read them.
 //! - Only the *driver* writes run logs, in the format of `passnet bench run`. A verdict has a content key and a graph, so a message
 //!   that arrives twice changes nothing. Messages of a lost lease are ignored.
-//! - The [`Scheduler`] is a state machine without clock, processes and files. The driver and the simulation use the same one.
-//! - A *task* with all its authors is leased to one station. The verdicts of a graph are written together for all authors, from one lease.
-//! - The graphs of a lost station go back to the queue. A device gets no work and is checked again later if a graph measured
-//!   against itself does not give 1, if it is slower than its peers, or if another process uses its memory.
-//! - The tokens and addresses of the cluster stay in the actor: a station gets only variables on a list, and the workers of the
-//!   referee get only those on a shorter list.
+//! - The [`Scheduler`] is a state machine without clock, processes and files. The driver and the simulation use the same scheduler.
+//! - The driver leases a *task* with all its authors to one station. It writes the verdicts of a graph for all authors together,
+//!   from one lease.
+//! - The graphs of a lost station go back to the queue. A device gets no work in three cases: a graph measured against itself does
+//!   not give 1, the device is slower than its peers, or another process uses its memory. Such a device is checked again later.
+//! - The tokens and addresses of the cluster stay in the actor: a station gets only the variables on an allow-list, and the workers
+//!   of the referee get only the variables on a shorter allow-list.
 //!
 //! This crate never evaluates and never decides a verdict: [`passnet_eval::Referee`] does.
 //!

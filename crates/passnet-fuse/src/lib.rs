@@ -1,11 +1,11 @@
 //! The built-in author: writes passes from the typed graphs of a task, without a language model.
 //!
-//! The [front end](front) expresses each node as a tensor whose elements are functions of their indices. The [plan] finds
-//! regions that one call can replace, and their loops. The [back end](back) prints the loops as kernels, and the pattern that the
-//! call replaces. Equal tasks give equal directories.
+//! The [front end](front) expresses each node as a tensor whose elements are functions of their indices. The [plan] finds regions
+//! that one call can replace, and the loops of these regions. The [back end](back) prints the loops as kernels. It also prints the
+//! pattern that the call replaces. Equal tasks give equal directories.
 //!
-//! The crate never runs PyTorch, reads a file or reads a clock. It does not guess either: an operation that it does not know
-//! stays with PyTorch, and a pass refuses shapes and types that it was not written for.
+//! The crate never runs PyTorch, reads a file or reads a clock. It does not guess: PyTorch computes each operation that the crate
+//! does not know. A pass refuses shapes and types for which it was not written.
 //!
 //! ```
 //! use passnet_fuse::{Choices, write_passes};

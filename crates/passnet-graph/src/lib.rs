@@ -5,7 +5,7 @@
 //! laws that hold for every `Graph`. A [`Builder`] checks them, so later operations on the graph cannot fail.
 //!
 //! The crate never reads a file or a clock and never iterates over a hash map: equal graphs give equal results, byte for byte.
-//! It does not know Python text; `passnet-graphnet` does.
+//! It does not parse Python text; `passnet-graphnet` does.
 //!
 //! ```
 //! use passnet_graph::Graph;

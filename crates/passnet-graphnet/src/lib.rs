@@ -1,4 +1,4 @@
-//! Samples in GraphNet layout: Python text to graph and back.
+//! Samples in GraphNet layout: parses Python text to a graph, and prints a graph as Python text.
 //!
 //! A sample is a folder ([`sample`]) with `model.py` ([`graph_module`]), `weight_meta.py` and `input_meta.py` ([`metas`]) and
 //! `graph_net.json` ([`GraphNetMeta`]). Only [`sample`] reads and writes files.
@@ -13,9 +13,9 @@
 //! # Ok::<(), passnet_graphnet::Error>(())
 //! ```
 //!
-//! The crate never runs Python and never panics. The text can come from anywhere, so size and nesting are limited before any
-//! function recurses over it: no input overflows a stack of 2 MiB. An [`Error`] has the file, the line, the column, the text of
-//! the line, and how to fix it.
+//! The crate never runs Python and never panics. The text is not trusted. The crate limits its size and nesting before any function
+//! recurses over it, so no input overflows a stack of 2 MiB. An [`Error`] has the file, the line, the column, the text of the line,
+//! and how to fix it.
 
 mod error;
 mod forward;

@@ -17,15 +17,15 @@
 //! The analysis has these steps:
 //!
 //! 1. [`source`]: text to tree, limited in size and depth. Text that can be read in two ways is rejected.
-//! 2. [`flow`]: names, imports and aliases across all files, then a data flow through wrappers and helpers that tells tensors
-//!    from plain values, kernels and functions.
+//! 2. [`flow`]: names, imports and aliases across all files, then a data flow through wrappers and helpers that distinguishes
+//!    tensors, plain values, kernels and functions.
 //! 3. [`kernel`] and [`pattern`]: code that is compiled or traced instead of run. Both use [`dialect`].
 //! 4. [`native`]: C++ and CUDA sources.
 //!
 //! [`rules`] has one file per rule. The documentation of a rule is its manual.
 //!
 //! These rules are the first layer of defence: they make evasion expensive and visible. The sandbox, the interception layer
-//! and the referee limit the effect of code that passes them.
+//! and the referee limit the effect of code that passes the rules.
 
 mod annotation;
 mod dialect;

@@ -1,15 +1,15 @@
-//! The native part of the Python package: the code that cannot be Python, because of its timing, its system calls or its trust.
+//! The native part of the Python package: the code that cannot be Python, for reasons of timing, system calls or trust.
 //!
 //! - [`timing`]: calls between two readings of the monotonic clock, which enclose the device synchronisation.
 //! - [`cuda`]: the functions of the CUDA driver that timing and launches need, loaded at run time from the user's driver.
 //! - [`cache`]: size of the last-level cache and a sweep that empties it.
-//! - [`census`]: number of kernels that a pass has launched, and a switch that makes them do nothing.
-//! - [`heap`]: free memory of the allocator, overwritten between timed calls.
-//! - [`kernel_code`]: code of native kernels, loaded from objects that were judged.
+//! - [`census`]: number of kernels that a pass has launched, and a switch that makes kernels do nothing.
+//! - [`heap`]: overwrites free memory of the allocator between timed calls.
+//! - [`kernel_code`]: loads code of native kernels from judged objects.
 //! - [`process`]: process control that Python's standard library lacks.
 //! - [`random`]: random numbers of the operating system.
 //! - [`sandbox`]: confinement of a worker by the kernel.
-//! - [`violations`]: observations of the interception layer. They can be added and read, never cleared.
+//! - [`violations`]: observations of the interception layer. Code can add and read observations, never clear them.
 //!
 //! The crate never decides a verdict and never loads code that `passnet-objects` has not judged. The Python module
 //! `passnet._native` is a thin layer over it and exists only with the feature `python`.

@@ -1,8 +1,9 @@
 //! Rules for the object code of native kernels.
 //!
-//! [`judge`] reads a relocatable object as a compiler wrote it. It returns the violations of the rules ([`ObjectFinding`]), or an
-//! [`Image`]: bytes of code and constants with the few addresses that are still open. There is no other way to make an image, so
-//! code that loads only images loads only judged code. No linker takes part: it would add code and data that no rule has seen.
+//! [`judge`] reads a relocatable object, exactly as a compiler wrote it. It returns the violations of the rules
+//! ([`ObjectFinding`]), or an [`Image`]. An image has the bytes of code and constants, and the few addresses that are not yet
+//! filled in. Only `judge` makes images, so a loader that takes only images loads only judged code. No linker takes part, because a
+//! linker would add code and data that no rule has checked.
 //!
 //! | rule | refuses |
 //! |---|---|

@@ -3,10 +3,10 @@
 //! A record goes to disk (JSON, JSONL), to another process (worker messages, [`services`]), or to another crate. Every top-level
 //! record that is stored has a field `schema_version` with [`SCHEMA_VERSION`]. Readers accept records of earlier versions.
 //!
-//! The crate never reads or writes files, and no function computes more than a lookup, a parse, or a sum of values.
+//! The crate never reads or writes files. Its functions compute no more than a lookup, a parse, or a sum of values.
 //!
-//! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`. Ratios are baseline / candidate, so more than 1 is
-//! faster. Hashes are lower-case hexadecimal.
+//! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`. Ratios are baseline / candidate, so a ratio above 1
+//! means that the candidate is faster. Hashes are lower-case hexadecimal.
 //!
 //! ```
 //! use passnet_record::{Device, PassDirectory, Remark, WorkerNote};

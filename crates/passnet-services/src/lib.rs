@@ -1,9 +1,9 @@
-//! Helper processes of PyTorch.
+//! Helper processes that run PyTorch.
 //!
-//! PassNet does not link PyTorch, but some questions need it: the types of the values of a graph, statistics of a graph that
-//! ran, the number of kernels of a compiled prefix. A *helper* is a Python process that answers them, with one JSON object per
-//! line in each direction. A [`HelperPool`] starts helpers on demand and keeps them, because PyTorch takes seconds to import and
-//! a question takes milliseconds.
+//! PassNet does not link PyTorch, but only PyTorch can answer some questions: the types of the values of a graph, statistics of a
+//! graph that ran, the number of kernels of a compiled prefix. A *helper* is a Python process that answers such questions, with one
+//! JSON object per line in each direction. A [`HelperPool`] starts helpers on demand and keeps them, because PyTorch takes seconds
+//! to import and a question takes milliseconds.
 //!
 //! The crate never runs a pass. The fork server of the referee is not a helper: it is in `passnet-eval`, inside the sandbox.
 //!
