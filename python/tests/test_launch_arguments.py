@@ -34,7 +34,7 @@ int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsig
 }
 #define UNUSED(name) int name() { return 1; }
 UNUSED(cuCtxSynchronize) UNUSED(cuDeviceGetAttribute) UNUSED(cuEventCreate) UNUSED(cuEventDestroy_v2) UNUSED(cuEventElapsedTime)
-UNUSED(cuEventRecord) UNUSED(cuFuncSetAttribute) UNUSED(cuMemAlloc_v2) UNUSED(cuMemFree_v2) UNUSED(cuMemcpyDtoDAsync_v2)
+UNUSED(cuEventRecord) UNUSED(cuFuncSetAttribute) UNUSED(cuMemAlloc_v2) UNUSED(cuMemFree_v2) UNUSED(cuMemcpyDtoDAsync_v2) UNUSED(cuMemcpyDtoH_v2)
 UNUSED(cuMemsetD8Async) UNUSED(cuModuleUnload)
 }
 """

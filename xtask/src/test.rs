@@ -46,7 +46,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     python
         .current_dir(root)
         .args(["-m", "pytest", "--quiet", "--durations=15", "--dist=loadfile"])
-        .args(["--numprocesses", &cores.min(MOST_PYTHON_PROCESSES).to_string(), "python/tests"])
+        .args(["--numprocesses", &(cores + cores / 2).min(MOST_PYTHON_PROCESSES).to_string(), "python/tests"])
         .env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two.
     std::thread::scope(|scope| {
