@@ -259,7 +259,7 @@ impl GraphEvaluation<'_> {
             output_bytes: self.output_bytes,
             output_limit: MAX_OUTPUT,
             check_clock: machine.options.defences.clock,
-            sample: at.is_some() && machine.settings.mode == Mode::Sound && machine.settings.device.is_cpu(),
+            sample: at.is_some() && machine.settings.mode == Mode::Sound,
         };
         let mut outputs = KeptOutputs::new(self.guard(), at, plan.call_seed);
         let measurement = plan.run(sides, &mut |seen| outputs.enter(seen));
