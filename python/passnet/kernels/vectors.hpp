@@ -32,9 +32,19 @@ static inline mask choose(mask c, mask a, mask b) { return (c & a) | (~c & b); }
 // it; the hidden factor makes this a product of its own.
 static inline vec multiply_add(vec a, vec b, vec c) { return kept(a) * b + c; }
 
+// Lane `i + width` in lane `i`, for one operation on pairs of lanes: one lane at a time, each pair takes several instructions.
+static inline vec lowered(vec x, int64_t width) {
+#ifdef __clang__
+    for (int64_t i = 0; i < width; ++i) x[i] = x[i + width];
+    return x;
+#else
+    mask place;
+    for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>((i + width) % lanes);
+    return __builtin_shuffle(x, place);
+#endif
+}
 static inline float add_lanes(vec x) {
-    for (int64_t width = lanes / 2; width > 0; width /= 2)
-        for (int64_t i = 0; i < width; ++i) x[i] += x[i + width];
+    for (int64_t width = lanes / 2; width > 0; width /= 2) x += lowered(x, width);
     return x[0];
 }
 // Short rows go to one register, whose lanes are added pairwise.
@@ -147,8 +157,17 @@ static inline void finish(column_sums& sum, int64_t width) {
 // Maximum and minimum as PyTorch's: NaN wins. One choice at a time, for which compilers have instructions without a branch.
 template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a : b; return a != a ? a : larger; }
 template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
+#if defined(__AVX512F__) && PASSNET_VECTOR_LANES == 16
+// GCC 12 makes two choices and three comparisons of the other form. The instructions give `b` where either is NaN.
+static inline vec unless_nan(vec a, vec number) {
+    return __builtin_ia32_blendmps_512_mask(number, a, __builtin_ia32_cmpps512_mask(a, a, 3, -1, 4));
+}
+static inline vec maximum(vec a, vec b) { return unless_nan(a, __builtin_ia32_maxps512_mask(a, b, b, -1, 4)); }
+static inline vec minimum(vec a, vec b) { return unless_nan(a, __builtin_ia32_minps512_mask(a, b, b, -1, 4)); }
+#else
 static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
 static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
+#endif
 // Bounds that are numbers: one instruction, which gives `x` where it is NaN. GCC 12 makes two of a choice for AVX-512.
 template <typename V> static inline V at_least(V bound, V x) {
 #ifdef __AVX512F__
@@ -165,13 +184,11 @@ template <typename V> static inline V at_most(V bound, V x) {
         return bound < x ? bound : x;
 }
 static inline float max_lanes(vec x) {
-    for (int64_t width = lanes / 2; width > 0; width /= 2)
-        for (int64_t i = 0; i < width; ++i) x[i] = maximum(x[i], x[i + width]);
+    for (int64_t width = lanes / 2; width > 0; width /= 2) x = maximum(x, lowered(x, width));
     return x[0];
 }
 static inline float min_lanes(vec x) {
-    for (int64_t width = lanes / 2; width > 0; width /= 2)
-        for (int64_t i = 0; i < width; ++i) x[i] = minimum(x[i], x[i + width]);
+    for (int64_t width = lanes / 2; width > 0; width /= 2) x = minimum(x, lowered(x, width));
     return x[0];
 }
 // Maxima or minima of long rows: several registers in turn, because a comparison takes longer than its turn.
@@ -249,17 +266,28 @@ template <typename T> static inline vec get_every_other(const T* from) {
     for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>(2 * i < lanes ? 2 * i : 2 * i + 1);
     return __builtin_shuffle(first, second, place);
 }
+// Elements with a stride. Half types are converted all at once, not one by one.
 template <typename T> static inline vec get_strided(const T* from, int64_t stride) {
 #ifndef __clang__
     if (stride == 2) return get_every_other(from);
 #endif
-    vec x;
-    for (int64_t i = 0; i < lanes; ++i) x[i] = get(from[i * stride]);
-    return x;
+    if constexpr (sizeof(T) == 2) {
+        halves x;
+        for (int64_t i = 0; i < lanes; ++i) x[i] = bits_as<uint16_t>(from[i * stride]);
+        return get_row(reinterpret_cast<const T*>(&x));
+    } else {
+        vec x;
+        for (int64_t i = 0; i < lanes; ++i) x[i] = get(from[i * stride]);
+        return x;
+    }
 }
 template <typename T> static inline void put_strided(T* to, int64_t stride, vec x) {
-    for (int64_t i = 0; i < lanes; ++i) put(to + i * stride, x[i]);
+    T row[lanes];
+    put_row(row, x);
+    for (int64_t i = 0; i < lanes; ++i) to[i * stride] = row[i];
 }
+// Elements that another tensor of their type takes as they are.
+template <typename T> static inline void copy_row(T* to, const T* from) { std::memcpy(to, from, lanes * sizeof(T)); }
 
 // The last elements of a row, `left` of them: fewer than a register holds.
 #ifdef __AVX512F__

@@ -6,6 +6,7 @@ pub(crate) mod call;
 pub(crate) mod convolution;
 mod einsum;
 mod gather;
+mod interpolate;
 mod join;
 mod memory;
 mod norm;

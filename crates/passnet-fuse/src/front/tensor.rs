@@ -92,6 +92,8 @@ pub(crate) struct Tensors {
     products: BTreeSet<TensorId>,
     /// Reductions that are cumulative sums.
     cumulative: BTreeSet<TensorId>,
+    /// Parts of a formula that a CPU stores, because each of their elements is used several times.
+    reused: BTreeSet<TensorId>,
 }
 
 impl std::ops::Index<TensorId> for Tensors {
@@ -104,7 +106,13 @@ impl std::ops::Index<TensorId> for Tensors {
 
 impl Tensors {
     pub(crate) const fn new() -> Self {
-        Self { all: Vec::new(), results: BTreeSet::new(), products: BTreeSet::new(), cumulative: BTreeSet::new() }
+        Self {
+            all: Vec::new(),
+            results: BTreeSet::new(),
+            products: BTreeSet::new(),
+            cumulative: BTreeSet::new(),
+            reused: BTreeSet::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -145,6 +153,16 @@ impl Tensors {
     /// Returns whether a tensor is a cumulative sum.
     pub(crate) fn is_cumulative(&self, id: TensorId) -> bool {
         self.cumulative.contains(&id)
+    }
+
+    /// Marks a part of a formula that a CPU computes once and stores.
+    pub(crate) fn mark_reused(&mut self, id: TensorId) {
+        self.reused.insert(id);
+    }
+
+    /// Returns the parts of formulas that a CPU computes once, operands before users.
+    pub(crate) fn reused(&self) -> impl Iterator<Item = TensorId> {
+        self.reused.iter().copied()
     }
 
     /// Returns whether the tensor is the result of an operation; other tensors are parts of the formula of one operation.

@@ -1,4 +1,4 @@
-//! Values and statements that have a form of sixteen lanes in kernels for a CPU.
+//! Values and statements that kernels for a CPU can compute in the lanes of a vector register.
 
 use passnet_record::DType;
 
@@ -9,7 +9,7 @@ use crate::front::{
     index::{Var, coefficient},
 };
 
-/// Values per step of a vectorised loop, as `vectors.hpp` has it.
+/// Largest number of lanes of a register, that of AVX-512 in `vectors.hpp`. A row of as many elements fills a register of every CPU.
 pub(crate) const LANES: i64 = 16;
 
 /// Shortest row whose functions, such as `exp`, are computed as the first lanes of a register. One by one, six take longer.

@@ -43,14 +43,18 @@ pub(crate) fn schedule(region: &Region, form: LoopForm) -> Option<Program> {
     with_results().or_else(first)
 }
 
-/// Largest number of values of a region that are stored because computing them again takes longer.
+/// Largest number of values of a region that are stored because computing their functions again takes longer.
 const MOST_KEPT: usize = 4;
 
 fn schedule_with(region: &Region, form: LoopForm, order: UpdateTime) -> Option<Program> {
-    let mut kept = Vec::new();
-    let (mut program, mut expensive) = schedule_keeping(region, form, order, &kept)?;
+    let reused = if form == LoopForm::Nests { region.tensors.reused().collect() } else { Vec::new() };
+    let (mut kept, (mut program, mut expensive)) = match schedule_keeping(region, form, order, &reused) {
+        Some(scheduled) => (reused, scheduled),
+        None => (Vec::new(), schedule_keeping(region, form, order, &[])?),
+    };
+    let most = kept.len() + MOST_KEPT;
     while let Some(tensor) = expensive
-        && kept.len() < MOST_KEPT
+        && kept.len() < most
     {
         kept.push(tensor);
         // Operands have smaller numbers than their users.

@@ -2,6 +2,7 @@
 
 mod columns;
 mod contraction;
+mod copies;
 mod division;
 pub(crate) mod functions;
 mod lanes;
@@ -10,13 +11,14 @@ mod running;
 mod share;
 mod statement;
 mod steps;
+mod tail;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::{DType, Nests};
 
-use self::{contraction::Contractions, division::Division};
+use self::{contraction::Contractions, copies::plain_copies, division::Division, tail::Tail};
 use super::{buffer_names, order::ValueDepths, size, summed};
 use crate::{
     front::{
@@ -75,6 +77,7 @@ impl<'p> CppPrinter<'p> {
             summed: BTreeSet::new(),
             contractions: Contractions::default(),
             conditions: BTreeSet::new(),
+            copies: BTreeSet::new(),
             vars: BTreeMap::new(),
             folds: BTreeMap::new(),
             count: 0,
@@ -142,7 +145,9 @@ struct CppPrinter<'p> {
     vars: BTreeMap<Var, String>,
     folds: BTreeMap<TensorId, String>,
     count: usize,
-    /// While a loop is printed that takes sixteen elements a step: its variable and the values that vary with it.
+    /// Loads that are stored as they are, without a conversion.
+    copies: BTreeSet<ExprId>,
+    /// While a loop is printed that takes a register of elements a step: its variable and the values that vary with it.
     lanes: Option<(Var, BTreeSet<ExprId>)>,
     /// Set while the loop is printed that takes whole steps of sums or extremes.
     in_whole_step: bool,
@@ -195,6 +200,7 @@ impl CppPrinter<'_> {
         self.summed = summed(&self.program.arena, &roots(stage));
         self.contractions = Contractions::of(&self.program.arena, &roots(stage));
         self.conditions = conditions(&self.program.arena, &roots(stage));
+        self.copies = plain_copies(&self.program.arena, stage);
         self.sums = self.sums_of(stage);
         let all: Vec<&Statement> = stage
             .segments
@@ -319,10 +325,11 @@ impl CppPrinter<'_> {
             self.line(&format!("int64_t k = {start};"));
             self.lanes = Some((var, varying));
             self.vector_loop(stage, &end, &here, &statements);
-            ends_in_lanes = self.is_expensive(&here);
-            if ends_in_lanes {
+            let tail = self.tail(segment, &here, &statements);
+            if tail != Tail::OneByOne {
                 self.names.clone_from(&outside);
-                self.last_lanes(&end, &here, &statements);
+                self.print_tail(tail, &end, &here, &statements);
+                ends_in_lanes = true;
             }
             self.lanes = None;
             start = "k";

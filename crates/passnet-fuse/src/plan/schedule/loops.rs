@@ -10,8 +10,9 @@ use crate::{
     },
     plan::{
         contraction::Contraction,
+        lanes::LANES,
         running::RunningSums,
-        stage::{Loop, Stage, Statement},
+        stage::{Loop, Role, Segment, Stage, Statement},
     },
 };
 
@@ -105,6 +106,7 @@ impl StageBuilder<'_> {
             stage = self.build(draft, &outer, &inner, Some(&cuts)).unwrap_or(stage);
         }
         self.hoist(&mut stage);
+        self.lengthen(&mut stage);
         if is_running { RunningSums::arrange(stage, &self.evaluator.arena) } else { Some(stage) }
     }
 
@@ -124,6 +126,25 @@ impl StageBuilder<'_> {
         }
         let weight = |nest: &Loop| nest.var.and_then(|var| weights.get(&var)).copied().unwrap_or(0);
         stage.outer.sort_by_key(|nest| std::cmp::Reverse(weight(nest)));
+    }
+
+    /// Makes the last outer loop the innermost one where each segment is a single element: vectors need long loops, and the pieces
+    /// of a `stack` along the last dimension are as short as that.
+    fn lengthen(&self, stage: &mut Stage) {
+        let mut statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
+        let has_folds = statements.any(|statement| matches!(statement, Statement::Reduce { .. }));
+        let is_single = |segment: &Segment| segment.innermost.extent == 1 && segment.levels.len() == 1;
+        let has_rows = !stage.inner.is_empty() || stage.per_row.iter().any(|statements| !statements.is_empty());
+        // A piece may read elements that the piece before it, now for all rows, has overwritten.
+        let is_overwritten = self.buffers.iter().any(|buffer| buffer.role == Role::Updated);
+        if stage.segments.len() < 2 || has_folds || has_rows || is_overwritten || !stage.segments.iter().all(is_single)
+        {
+            return;
+        }
+        if let Some(innermost) = stage.outer.pop_if(|nest| nest.var.is_some() && nest.extent >= LANES) {
+            let all = stage.segments.drain(..).flat_map(|segment| segment.levels).flatten().collect();
+            stage.segments.push(Segment { innermost, levels: vec![all] });
+        }
     }
 
     /// Returns the variable that a value depends on, if it is a single one and the value contains no reduction.

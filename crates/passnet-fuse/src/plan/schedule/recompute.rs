@@ -24,7 +24,7 @@ use crate::{
 const MEMORY_NS: f64 = 0.3;
 /// Time to allocate a tensor and to start a stage, in nanoseconds.
 const STAGE_NS: f64 = 2000.0;
-/// Time of a function for a single value, as a multiple of its time for one of sixteen lanes.
+/// Time of a function for a single value, as a multiple of its time for one lane of a register.
 const ALONE: f64 = 8.0;
 
 impl StageBuilder<'_> {
@@ -116,7 +116,7 @@ impl ComputationCounts {
     }
 }
 
-/// Returns the time of a function in one of sixteen lanes, in nanoseconds, as measured on a server CPU with AVX-512; `None` for
+/// Returns the time of a function in one lane of a register, in nanoseconds, as measured on a server CPU with AVX-512; `None` for
 /// arithmetic.
 fn cost(arena: &Arena, id: ExprId) -> Option<f64> {
     match arena.get(id) {

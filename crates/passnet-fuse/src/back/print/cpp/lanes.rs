@@ -20,7 +20,7 @@ use crate::{
 const LONGEST_ROW: i64 = 8192;
 
 impl CppPrinter<'_> {
-    /// Returns the values that vary along the innermost loop of a segment, if all of them have a form of sixteen lanes.
+    /// Returns the values that vary along the innermost loop of a segment, if a register can hold each of them.
     pub(super) fn vectorised(
         &self,
         segment: &Segment,

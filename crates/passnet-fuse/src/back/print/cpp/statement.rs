@@ -86,7 +86,7 @@ impl CppPrinter<'_> {
                 self.program.arena.get(id),
                 Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } | Expr::Reduced { .. }
             );
-            if is_trivial || self.names.contains_key(&id) || self.contractions.absorb(id) {
+            if is_trivial || self.names.contains_key(&id) || self.copies.contains(&id) || self.contractions.absorb(id) {
                 continue;
             }
             if let &Expr::Round(product, DType::Float32) = self.program.arena.get(id)
@@ -123,12 +123,28 @@ impl CppPrinter<'_> {
         }
     }
 
-    /// Returns whether a value stands for sixteen elements here.
+    /// Returns whether a value stands for a register of elements here.
     pub(super) fn has_lanes(&self, id: ExprId) -> bool {
         self.lanes.as_ref().is_some_and(|(_, varying)| varying.contains(&id))
     }
 
+    /// Returns the text of a store of elements as they are in memory.
+    fn copy(&self, statement: &Statement) -> Option<String> {
+        let Statement::Store { buffer, at, value, .. } = statement else { return None };
+        let Expr::Load { buffer: from, at: place, .. } = self.program.arena.get(*value) else { return None };
+        self.copies.contains(value).then_some(())?;
+        let (to, from) = (&self.buffers[*buffer], &self.buffers[*from]);
+        let (to_text, from_text) = (self.index(at), self.index(place));
+        let Some((var, _)) = &self.lanes else { return Some(format!("{to}[{to_text}] = {from}[{from_text}];")) };
+        let stride = |at| coefficient(at, *var);
+        let is_row = stride(at) == Some(1) && stride(place) == Some(1) && !self.is_partial;
+        is_row.then(|| format!("copy_row({to} + {to_text}, {from} + {from_text});"))
+    }
+
     pub(super) fn act(&mut self, statement: &Statement) {
+        if let Some(line) = self.copy(statement) {
+            return self.line(&line);
+        }
         let line = match statement {
             Statement::Store { buffer, dtype, at, value } => {
                 // A store that rounds needs a branch for NaN. Compilers turned a selection before it into branches

@@ -1,9 +1,12 @@
 //! The steps of a vectorised loop along a row: whole steps of reductions, then registers, then the last lanes.
 
-use super::{CppPrinter, Sums};
+use super::{CppPrinter, Sums, tail::Tail};
 use crate::{
-    front::expr::{Expr, ExprId, ValueKind},
-    plan::stage::{Stage, Statement},
+    front::expr::{Expr, ExprId, ReduceOp, ValueKind},
+    plan::{
+        lanes::LANES,
+        stage::{Role, Segment, Stage, Statement},
+    },
 };
 
 impl CppPrinter<'_> {
@@ -54,20 +57,40 @@ impl CppPrinter<'_> {
         }
     }
 
-    /// Prints the end of a row, after all whole registers, as one register whose first lanes alone count: for functions that
-    /// take long one by one.
-    pub(super) fn last_lanes(&mut self, end: &str, here: &[ExprId], statements: &[&Statement]) {
+    /// Returns how the end of a row is computed, after all whole registers.
+    pub(super) fn tail(&self, segment: &Segment, here: &[ExprId], statements: &[&Statement]) -> Tail {
+        let is_sum = |statement: &&Statement| matches!(statement, Statement::Reduce { fold: ReduceOp::Sum, .. });
+        // A second time, an input that is overwritten would be read with its new elements.
+        let is_overwritten = self.program.buffers.iter().any(|buffer| buffer.role == Role::Updated);
+        // A part of a divided loop must not touch the elements of another part.
+        let is_whole = segment.innermost.extent >= LANES && !self.is_sliced;
+        if is_whole && !is_overwritten && !statements.iter().any(is_sum) {
+            Tail::Again
+        } else if self.is_expensive(here) {
+            Tail::FirstLanes
+        } else {
+            Tail::OneByOne
+        }
+    }
+
+    /// Prints the end of a row as a register.
+    pub(super) fn print_tail(&mut self, tail: Tail, end: &str, here: &[ExprId], statements: &[&Statement]) {
         self.line(&format!("if (k < {end}) {{"));
         self.indent += 1;
-        self.line(&format!("const int64_t left = {end} - k;"));
-        self.is_partial = true;
-        self.block(here, statements);
-        self.is_partial = false;
+        if tail == Tail::Again {
+            self.line(&format!("k = {end} - lanes;"));
+            self.block(here, statements);
+        } else {
+            self.line(&format!("const int64_t left = {end} - k;"));
+            self.is_partial = true;
+            self.block(here, statements);
+            self.is_partial = false;
+        }
         self.close();
     }
 
     /// Returns whether one of the values is of a function that costs as much in one lane as in all of them.
-    pub(super) fn is_expensive(&self, here: &[ExprId]) -> bool {
+    fn is_expensive(&self, here: &[ExprId]) -> bool {
         let is_function =
             |id: &&ExprId| matches!(self.program.arena.get(**id), Expr::Unary(op, _) if op.is_expensive());
         here.iter().filter(is_function).any(|&id| self.has_lanes(id) && !self.filled.contains(&id))

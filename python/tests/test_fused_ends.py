@@ -1,0 +1,91 @@
+"""Ends of rows, strided elements and interpolations in kernels of the built-in author on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from authored import load, texts
+
+_TYPES = [torch.float32, torch.bfloat16, torch.float16]
+_TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
+_functional = torch.nn.functional
+
+
+def _check(tmp_path: Path, function: Callable[..., Any], *arguments: torch.Tensor) -> None:
+    """Compares the single pass of a function with the function."""
+    (text,) = texts(function, arguments, "cpu")
+    found = load(text, tmp_path).fused(*(value.clone() for value in arguments))
+    tolerance = _TOLERANCE[arguments[0].dtype]
+    expected = function(*(value.clone() for value in arguments))
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("width", [15, 16, 17, 28, 33, 64])
+def test_ends_of_rows(tmp_path: Path, dtype: torch.dtype, width: int) -> None:
+    torch.manual_seed(width)
+    x = torch.randn(2, 3, 5, width).to(dtype)
+    _check(tmp_path, lambda x: _functional.pad(_functional.hardswish(x * 2.0), (1, 2)), x)
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("width", [16, 29])
+def test_an_input_that_is_overwritten(tmp_path: Path, dtype: torch.dtype, width: int) -> None:
+    # The end of a row must not read elements that it has already changed.
+    x = torch.randn(3, width).to(dtype)
+    function = lambda x: x.mul_(3.0).add_(1.0)  # noqa: E731
+    (text,) = texts(function, (x.clone(),), "cpu")
+    changed, expected = x.clone(), x.clone()
+    load(text, tmp_path).fused(changed)
+    torch.testing.assert_close(changed, function(expected))
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+def test_pieces_that_are_copied_keep_their_bits(tmp_path: Path, dtype: torch.dtype) -> None:
+    x = torch.randn(4, 40).to(dtype)
+    x[0, 0], x[1, 39] = torch.nan, -torch.inf
+    y = torch.randn(4, 18).to(dtype)
+    function = lambda x, y: torch.cat((x, y), -1)  # noqa: E731
+    (text,) = texts(function, (x, y), "cpu")
+    found, expected = load(text, tmp_path).fused(x, y), function(x, y)
+    assert torch.equal(found.view(torch.uint8), expected.view(torch.uint8))
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("width", [8, 38, 64])
+def test_pieces_of_one_element(tmp_path: Path, dtype: torch.dtype, width: int) -> None:
+    def rotated(x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
+        turned = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+        return x * cosine + turned * sine
+
+    torch.manual_seed(width)
+    _check(tmp_path, rotated, *(torch.randn(shape).to(dtype) for shape in [(2, 3, 7, width), (7, width), (7, width)]))
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize(
+    ("size", "to"), [((32, 32), (64, 64)), ((19, 40), (40, 33)), ((40, 17), (20, 60)), ((1, 64), (48, 64))]
+)
+def test_interpolation(
+    tmp_path: Path, dtype: torch.dtype, aligned: bool, size: tuple[int, int], to: tuple[int, int]
+) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(2, 5, *size).to(dtype)
+    # With another operation, because a sum in eager mode rounds the result of a half type first.
+    _check(tmp_path, lambda x: _functional.interpolate(x, to, mode="bilinear", align_corners=aligned) * 0.5, x)
+
+
+@pytest.mark.parametrize("width", [16, 100, 1000])
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_extremes_of_rows_with_nan(tmp_path: Path, width: int, name: str) -> None:
+    torch.manual_seed(width)
+    x = torch.randn(9, width)
+    for row, place in enumerate([0, 1, 5, 15, width // 2, width - 1]):
+        x[row, place] = torch.nan
+    _check(tmp_path, lambda x: getattr(x * 2.0, name)(-1), x)
