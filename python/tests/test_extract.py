@@ -168,6 +168,16 @@ def test_the_written_graph_computes_what_the_model_computes(tmp_path):
         passnet.extract(model, x, out=tmp_path, name="mine")
 
 
+class Absolute(torch.nn.Module):
+    def forward(self, x):
+        return abs(x) + 1
+
+
+def test_functions_without_syntax_are_written_by_their_name_in_torch(tmp_path):
+    (folder,) = passnet.extract(Absolute(), torch.randn(4, 4), out=tmp_path)
+    assert "torch.abs(" in (folder / "model.py").read_text()
+
+
 def test_statistics_follow_the_rules():
     torch.manual_seed(0)
     assert TensorMeta.measure("x", torch.arange(63)).data == list(range(63))

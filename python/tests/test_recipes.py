@@ -10,6 +10,7 @@ import transformers
 from passnet import _zoo
 from passnet._capture.capture import capture
 from passnet._zoo import inputs, reduce
+from passnet._zoo.dry_run import objection
 
 TINY = "num_hidden_layers=1&hidden_size=32&num_attention_heads=2&intermediate_size=64&vocab_size=99"
 SEQ2SEQ = (
@@ -84,6 +85,30 @@ def test_classes_and_close_names():
         list(_zoo.resolve("transformers:brt"))
     with pytest.raises(_zoo.SpecError, match="it has BertModel"):
         list(_zoo.resolve("transformers:bert/Bort"))
+
+
+def test_types_without_a_class_of_the_pattern_are_left_out():
+    names = [recipe.name for recipe in _zoo.resolve("transformers:g*/*ForTokenClassification")]
+    assert "transformers/gpt2/GPT2ForTokenClassification" in names
+    assert all(name.endswith("ForTokenClassification") for name in names)
+    with pytest.raises(_zoo.SpecError, match="model types has a class `\\*ForChess`"):
+        list(_zoo.resolve("transformers:g*/*ForChess"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "shape"),
+    [
+        # Ids of (batch, choices, tokens).
+        ("bert/BertForMultipleChoice?" + TINY, (2, 2, 32)),
+        # Two texts for a decoder whose configuration names no token for padding.
+        ("gpt2/GPT2ForSequenceClassification?n_layer=1&n_embd=32&n_head=2", (2, 32)),
+    ],
+)
+def test_heads_get_the_inputs_that_they_need(request_, shape):
+    built = build(request_)
+    call = next(iter(built.calls))
+    assert tuple(call.kwargs["input_ids"].shape) == shape
+    assert objection(built.model, call.kwargs) is None
 
 
 def test_a_library_that_is_not_there_is_named(monkeypatch):

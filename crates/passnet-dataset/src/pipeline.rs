@@ -130,9 +130,12 @@ impl fmt::Display for StageProgress<'_> {
                 let suite = |suite: &SuiteLeaks| {
                     let (inside, around, tasks) = (suite.inside.tasks, suite.around.tasks, suite.tasks);
                     format!(
-                        "{}: {inside} of {} inside a longer sequence of training, {around} around a shorter one",
+                        "{}: {inside} of {} inside a longer sequence of training, {around} around a shorter one; {} of {} of \
+                         models of training",
                         suite.suite,
-                        counted(tasks, "task")
+                        counted(tasks, "task"),
+                        suite.model_graphs,
+                        counted(suite.graphs, "graph")
                     )
                 };
                 f.write_str(&found.suites.iter().map(suite).collect::<Vec<_>>().join("\n"))

@@ -10,6 +10,7 @@ mod plan;
 mod prove;
 mod revise;
 mod soft_leak;
+mod split;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,10 +23,11 @@ pub use crate::phase::Phase;
 pub use card::{card, front_page};
 pub use class::{Shares, TaskClass};
 pub use leak::{Leak, leaks};
-pub use plan::{Built, SuiteLimits, SuitePlan};
+pub use plan::{Built, EVALUATED, SuiteLimits, SuitePlan};
 pub use prove::ProofResult;
 pub use revise::{Revised, revise, withhold};
 pub use soft_leak::{Containment, FamilyGraphs, LeakReport, SequencePair, SuiteLeaks, leak_report};
+pub use split::Split;
 
 use crate::{
     Dataset, Table,
@@ -273,7 +275,8 @@ fn training(
         // Unreadable rows were reported when the groups were made.
         for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten() {
             // What evaluation was cut from is not for training: the two graphs would be parts of the same model.
-            let key = wanted.remove(&row.path).filter(|_| !taken.places.has_origin_of(&row));
+            let is_evaluated = || row.origins.iter().any(|origin| bounds.only_evaluates(&origin.path));
+            let key = wanted.remove(&row.path).filter(|_| !taken.places.has_origin_of(&row) && !is_evaluated());
             if let Some(key) = key {
                 tasks.entry(key).or_default().push(row);
             }

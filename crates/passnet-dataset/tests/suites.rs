@@ -14,7 +14,9 @@ use passnet_dataset::{
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
     store::{AnnotationRow, GraphKind, Hashes, Input, KernelsRow, SampleRow, SubgraphOrigin, TaskRow},
-    suite::{Leak, Phase, Revised, Shares, SuiteLimits, SuitePlan, TRAIN, build, leak_report, leaks, revise, withhold},
+    suite::{
+        Leak, Phase, Revised, Shares, Split, SuiteLimits, SuitePlan, TRAIN, build, leak_report, leaks, revise, withhold,
+    },
 };
 use passnet_record::{DType, services::OVER_MEMORY};
 use serde_json::{Value, json};
@@ -301,7 +303,7 @@ fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
     assert_eq!(sequences(&out), ["add relu", "exp add", "mul add", "softmax"]);
 
     let train = suite(scratch.path(), "train", &[(&["softmax"], 8, "nlp"), (&["tanh"], 8, "nlp")]);
-    assert_eq!(withhold(&train, &[out], &train).unwrap(), (1, 1));
+    assert_eq!(withhold(&train, &[out], Split::Place, &train).unwrap(), (1, 1));
     assert_eq!(sequences(&train), ["tanh"]);
 }
 
@@ -327,7 +329,48 @@ fn training_has_no_op_of_a_model_that_evaluation_has() {
         (vec![("other", range(0, 9)), ("model", range(4, 6))], (1, 1)),
     ] {
         let train = cut("train", &["tanh"], &ranges);
-        assert_eq!(withhold(&train, std::slice::from_ref(&eval), &train).unwrap(), removed);
+        assert_eq!(withhold(&train, std::slice::from_ref(&eval), Split::Place, &train).unwrap(), removed);
         assert_eq!(leak_report(std::slice::from_ref(&eval), &train, 2).unwrap().suites[0].overlapping_graphs, 0);
     }
+}
+
+/// Models on both sides, with heads and pieces, from samples to suites: no model is on both sides.
+#[test]
+fn whole_models_are_on_one_side_of_the_split() {
+    let scratch = tempfile::tempdir().unwrap();
+    let samples = scratch.path().join("samples");
+    for (name, number) in ["gpt2", "bert", "opt", "llama", "t5", "clip", "vit", "xlnet"].into_iter().zip(0_u32..) {
+        // Widths and depths differ, so that graphs are distinct and none counts as a copy of another model's.
+        let (depth, width) = (2 + number as usize, 8 + number);
+        write_model(&samples, &format!("transformers/{name}"), "v", depth, width);
+        write_model(&samples, &format!("transformers/{name}/ForMaskedLM"), "v", depth, width + 32);
+        write_model(&samples, &format!("transformers/{name}-num_layers=1-1a2b3c4d-batch2"), "v", depth, width + 64);
+    }
+    let dataset = Dataset::at(scratch.path().join("dataset"));
+    import_graphs(&dataset, &samples).unwrap();
+    annotate(&dataset, &Known, &AnnotationLimits::default(), &|_, _| ()).unwrap();
+    mine(&dataset, Method::Canonical(CanonicalSettings::default()), &dataset).unwrap();
+    mine(&dataset, Method::SingleOps, &dataset).unwrap();
+    let plan =
+        |name: &str, kind| SuitePlan { name: name.to_owned(), kind, phase: Phase::Inference, tasks: 1, graphs: 4 };
+    let built = |split, name: &str| {
+        let out = Dataset::at(scratch.path().join(name));
+        let bounds = SuiteLimits { split, evaluated: 0.5, shares: ANY, ..SuiteLimits::default() };
+        let plans = [plan("single", GraphKind::SingleOp), plan("classical", GraphKind::Classical)];
+        build(&dataset, &[], &Known, &plans, &bounds, &out, &|_| ()).unwrap();
+        let suites = plans.map(|plan| out.below(&plan.name));
+        let report = leak_report(&suites, &out.below(TRAIN), 2).unwrap();
+        (suites, out.below(TRAIN), report)
+    };
+    // The same models are on both sides unless whole models are split, so the counts below can differ from 0.
+    let (suites, train, report) = built(Split::Place, "by-place");
+    assert!(report.train_graphs > 0 && report.suites.iter().any(|suite| suite.model_graphs > 0), "{report:?}");
+    let (_, removed) = withhold(&train, &suites, Split::Model, &train).unwrap();
+    let after = leak_report(&suites, &train, 2).unwrap();
+    assert!(removed > 0 && after.suites.iter().all(|suite| suite.model_graphs == 0), "{removed} {after:?}");
+
+    let (_, _, report) = built(Split::Model, "by-model");
+    assert!(report.suites.iter().all(|suite| suite.graphs > 0 && suite.model_graphs == 0), "{report:?}");
+    let (_, _, report) = built(Split::Family, "by-family");
+    assert!(report.suites.iter().all(|suite| suite.graphs > 0 && suite.family_graphs == 0), "{report:?}");
 }

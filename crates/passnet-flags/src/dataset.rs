@@ -3,13 +3,18 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use passnet_dataset::{Table, hashes::Rung, store::GraphKind, suite::CastRule};
+use passnet_dataset::{
+    Table,
+    hashes::Rung,
+    store::GraphKind,
+    suite::{CastRule, EVALUATED},
+};
 use passnet_record::DType;
 
 use super::{
     hub::UploadArgs,
-    shared::{Choice, OutputFormat, above_zero, choice},
-    suites::{CardArgs, LeaksArgs, PruneArgs, ReviseArgs, SharesArgs, WithholdArgs},
+    shared::{Choice, OutputFormat, above_zero, choice, share},
+    suites::{CardArgs, LeaksArgs, PruneArgs, ReviseArgs, SharesArgs, SplitArgs, WithholdArgs},
     workers::WorkerArgs,
 };
 
@@ -272,6 +277,11 @@ pub struct BuildSuitesArgs {
     /// repeated
     #[arg(long, value_name = "PREFIX")]
     pub training: Vec<String>,
+    #[command(flatten)]
+    pub split: SplitArgs,
+    /// With --split model or family: share of the models or families for evaluation, from 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = EVALUATED)]
+    pub evaluated: f64,
     /// Directory for intermediate results; can be deleted when the suites are complete
     #[arg(long, value_name = "DIR")]
     pub work: PathBuf,

@@ -8,7 +8,7 @@ use passnet_record::AuthorSpec;
 use super::{
     authors::author_names,
     dataset::{AnnotateArgs, BuildSuitesArgs, FoldArgs, ImportArgs, KernelsArgs},
-    shared::{MeasureArgs, MetadataArgs, SelectionArgs, seconds},
+    shared::{MeasureArgs, MetadataArgs, SelectionArgs, seconds, share},
 };
 
 #[derive(Subcommand)]
@@ -192,7 +192,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "HOURS", default_value_t = 0.0)]
     pub node_mtbf_hours: f64,
     /// Share of health checks that find a biased device, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0)]
     pub biased: f64,
     /// Seed of the simulation
     #[arg(long, default_value_t = 123)]

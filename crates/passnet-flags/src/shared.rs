@@ -26,6 +26,14 @@ pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses a share. NaN would compare with nothing.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err("a number from 0 to 1 is needed".to_owned()),
+    }
+}
+
 /// Parses one of these names of a record type; the help lists them.
 pub(crate) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where

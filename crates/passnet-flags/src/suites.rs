@@ -3,9 +3,23 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use passnet_dataset::suite::Shares;
+use passnet_dataset::suite::{Shares, Split};
 
-use super::shared::OutputFormat;
+use super::shared::{Choice, OutputFormat, choice, share};
+
+const SPLITS: &[Choice<Split>] = &[
+    ("place", "Graphs with common ops: the two sides have different parts of a model", Split::Place),
+    ("model", "All graphs of a model", Split::Model),
+    ("family", "All graphs of an architecture family, such as resnet", Split::Family),
+];
+
+/// The unit of a split.
+#[derive(Args)]
+pub struct SplitArgs {
+    /// Graphs that are kept together, either in evaluation or in training
+    #[arg(long = "split", value_parser = choice(SPLITS), default_value = "place")]
+    pub unit: Split,
+}
 
 #[derive(Args)]
 pub struct PruneArgs {
@@ -21,10 +35,10 @@ pub struct PruneArgs {
 #[command(next_help_heading = "Shares of tasks")]
 pub struct SharesArgs {
     /// Largest share of trivial tasks (views only, or fewer than 1,024 input elements), from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.03)]
     pub trivial: f64,
     /// Least share of tasks of language models, if there are enough, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.4)]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.4)]
     pub language: f64,
 }
 
@@ -61,6 +75,8 @@ pub struct WithholdArgs {
     /// Suites that are used for evaluation
     #[arg(required = true)]
     pub suites: Vec<PathBuf>,
+    #[command(flatten)]
+    pub split: SplitArgs,
     /// Write the split to DIR instead of replacing it
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

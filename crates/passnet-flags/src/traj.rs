@@ -8,7 +8,7 @@ use passnet_record::agent::Style;
 
 use super::{
     fleet::EnvFleetArgs,
-    shared::{Choice, MeasureArgs, SelectionArgs, choice},
+    shared::{Choice, MeasureArgs, SelectionArgs, choice, share},
 };
 
 const SAME_BY: &[Choice<By>] =
@@ -63,7 +63,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "NUMBER")]
     pub min_score: Option<f64>,
     /// Least reward, from 0 to 1
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = share)]
     pub min_reward: Option<f64>,
     /// Only if every graph is correct at the end
     #[arg(long)]
@@ -116,7 +116,7 @@ pub struct SplitArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Share of tasks for validation, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     pub validation: f64,
 }
 

@@ -36,7 +36,18 @@ for (const box of document.querySelectorAll(".zoom")) {
     tools.append(button);
   }
   box.prepend(tools);
-  frame.scrollLeft = (width - frame.clientWidth) / 2;
+  // The first change is in view, or the beginning: the middle of a large drawing may be empty.
+  const first = picture.querySelector(".gone rect, .new rect") || picture.querySelector("rect");
+  const show = () => {
+    const [node, whole] = [first.getBoundingClientRect(), picture.getBoundingClientRect()];
+    frame.scrollLeft = node.left - whole.left + (node.width - frame.clientWidth) / 2;
+    frame.scrollTop = node.top - whole.top - frame.clientHeight / 4;
+  };
+  if (first) {
+    show();
+    // What is folded away has no size yet.
+    box.closest("details")?.addEventListener("toggle", show, { once: true });
+  }
 
   frame.addEventListener("wheel", (event) => {
     if (!event.ctrlKey) return;

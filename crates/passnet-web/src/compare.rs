@@ -44,31 +44,32 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
     entries
 }
 
-/// Returns the reasons why numbers may not be comparable, one sentence each.
-pub fn cautions(runs: &[&RunView]) -> Vec<String> {
+/// Returns the reasons why numbers of runs may not be comparable, one sentence for each kind. Runs are given with their labels.
+pub fn cautions(runs: &[(&str, &RunView)]) -> Vec<String> {
     let mut cautions = Vec::new();
-    if let Some((first, others)) = runs.split_first() {
-        let mut differ = |what: &str, same: &dyn Fn(&RunView) -> bool| {
-            if !others.iter().all(|run| same(run)) {
-                cautions.push(format!("The runs differ in {what}: compare with care."));
-            }
-        };
+    if let Some(((_, first), others)) = runs.split_first() {
+        let differ = |same: &dyn Fn(&RunView) -> bool| !others.iter().all(|(_, run)| same(run));
         let header = &first.header;
-        differ("suite or its version", &|run| {
-            (&run.header.suite, &run.header.suite_version) == (&header.suite, &header.suite_version)
-        });
         let path = path_of(first);
-        differ("measured path (direct or compiled)", &|run| path_of(run) == path);
-        differ("settings", &|run| run.header.settings == header.settings);
-        differ("machine or versions", &|run| run.header.fingerprint == header.fingerprint);
-        differ("settings of the score", &|run| run.score.settings == first.score.settings);
-    }
-    for run in runs {
-        let (done, planned) = (run.verdicts.len(), run.header.graphs);
-        if done < planned {
-            let author = &run.header.author;
-            cautions.push(format!("{author} has {done} of {planned} verdicts: its scores cover those only."));
+        let same_suite =
+            |run: &RunView| (&run.header.suite, &run.header.suite_version) == (&header.suite, &header.suite_version);
+        let found = [
+            ("suite or its version", differ(&same_suite)),
+            ("measured path (direct or compiled)", differ(&|run| path_of(run) == path)),
+            ("settings", differ(&|run| run.header.settings == header.settings)),
+            ("machine or versions", differ(&|run| run.header.fingerprint == header.fingerprint)),
+            ("settings of the score", differ(&|run| run.score.settings == first.score.settings)),
+        ];
+        let found: Vec<&str> = found.iter().filter(|(_, differs)| *differs).map(|(what, _)| *what).collect();
+        if !found.is_empty() {
+            cautions.push(format!("The runs differ in {}: compare with care.", found.join("; ")));
         }
+    }
+    let short = runs.iter().filter(|(_, run)| run.verdicts.len() < run.header.graphs);
+    let short: Vec<String> =
+        short.map(|(label, run)| format!("{label} {} of {}", run.verdicts.len(), run.header.graphs)).collect();
+    if !short.is_empty() {
+        cautions.push(format!("Scores cover the verdicts that there are: {}.", short.join(", ")));
     }
     cautions
 }

@@ -24,7 +24,7 @@ pub fn report_page(runs: &[RunView]) -> String {
     let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();
     let lead = html! {
         p { (counted(runs.len(), "run")) ": " (labels.join(", ")) }
-        @for caution in cautions(&runs.iter().collect::<Vec<_>>()) { p.caution { (caution) } }
+        @for caution in cautions(&entries.iter().map(|entry| (entry.label.as_str(), entry.run)).collect::<Vec<_>>()) { p.caution { (caution) } }
         @if runs.is_empty() { p { "No runs were given." } }
     };
     let sections = if runs.is_empty() {

@@ -57,7 +57,7 @@ fn differences_and_gaps_are_pointed_out() {
     runs[1].verdicts.pop();
     let page = report_page(&runs);
     assert!(page.contains("The runs differ in settings: compare with care."));
-    assert!(page.contains("inductor has 14 of 15 verdicts: its scores cover those only."));
+    assert!(page.contains("Scores cover the verdicts that there are: inductor 14 of 15."));
 }
 
 #[test]

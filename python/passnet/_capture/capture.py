@@ -10,6 +10,7 @@ stops where the graph would be called. Only a model with graph breaks is run, gr
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,10 @@ class CapturedGraph:
     def ops(self) -> int:
         """Number of nodes other than inputs and output."""
         return sum(node.op not in ("placeholder", "output") for node in self.module.graph.nodes)
+
+
+# Functions for which Python has no syntax, as a sample can name them. Dynamo makes `operator.abs` of `abs(tensor)`.
+_SPELLED: dict[Any, Any] = {operator.abs: torch.abs}
 
 
 class _Captured(BaseException):
@@ -246,6 +251,7 @@ def close(module: torch.fx.GraphModule, values: Sequence[Any]) -> CapturedGraph:
             copies[node] = placeholders[node.target]
         elif node.op != "placeholder":
             copies[node] = graph.node_copy(node, copies.__getitem__)
+            copies[node].target = _SPELLED.get(node.target, node.target)
     return CapturedGraph(torch.fx.GraphModule(module, graph), inputs)
 
 

@@ -29,8 +29,13 @@ def recipes(spec: str, request: str) -> Iterator[Recipe]:
     pattern, _, overrides = request.partition("?") if "=" in request else (request, "", "")
     kind, _, class_pattern = pattern.partition("/")
     fields = {key: _value(text) for key, _, text in (pair.partition("=") for pair in overrides.split("&") if pair)}
-    for model_type in named(spec, "transformers", kind, sorted(_classes())):
-        for class_name in _chosen(spec, model_type, class_pattern):
+    types = named(spec, "transformers", kind, sorted(_classes()))
+    # Of several types, those without such a class are left out: `*/*ForTokenClassification` names those that have one.
+    chosen = {model_type: _chosen(model_type, class_pattern) for model_type in types}
+    if not any(chosen.values()):
+        raise _no_class(spec, types, class_pattern)
+    for model_type, class_names in chosen.items():
+        for class_name in class_names:
             own = f"{model_type}/{class_name}" if class_pattern else model_type
             metadata = {"source": "huggingface_hub", "model_name": model_type, "model_class": class_name}
             yield Recipe(
@@ -62,14 +67,15 @@ def _classes() -> dict[str, list[str]]:
     return found
 
 
-def _chosen(spec: str, model_type: str, pattern: str) -> list[str]:
+def _chosen(model_type: str, pattern: str) -> list[str]:
     names = _classes()[model_type]
-    if not pattern:
-        return names[:1]
-    chosen = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
-    if not chosen:
-        raise SpecError(f"`{spec}`: {model_type} has no class `{pattern}`; it has {', '.join(names)}")
-    return chosen
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern)] if pattern else names[:1]
+
+
+def _no_class(spec: str, types: list[str], pattern: str) -> SpecError:
+    if len(types) > 1:
+        return SpecError(f"`{spec}`: none of {len(types)} model types has a class `{pattern}`")
+    return SpecError(f"`{spec}`: {types[0]} has no class `{pattern}`; it has {', '.join(_classes()[types[0]])}")
 
 
 def _value(text: str) -> Any:
@@ -81,7 +87,7 @@ def _value(text: str) -> Any:
 
 def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Limits) -> BuiltModel:
     model_class = getattr(transformers, class_name)
-    config, changed, parameters = _fitting(model_class, _configuration(model_type, fields), limits)
+    config, changed, parameters = _fitting(model_class, _configuration(model_type, class_name, fields), limits)
     model = _construct(model_class, config).eval()
     metadata: dict[str, Any] = {"parameters": parameters, "heuristic_tag": inputs.domain(model)}
     if fields:
@@ -91,11 +97,16 @@ def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Lim
     return BuiltModel(model, inputs.calls(model), metadata)
 
 
-def _configuration(model_type: str, fields: dict[str, Any]) -> Any:
+def _configuration(model_type: str, class_name: str, fields: dict[str, Any]) -> Any:
     config_class = transformers.CONFIG_MAPPING[model_type]
     config = config_class(**fields)
     missing = {name: value for name, value in _COMPLETIONS.items() if getattr(config, name, None) == 0}
-    return config_class(**{**missing, **fields}) if missing else config
+    config = config_class(**{**missing, **fields}) if missing else config
+    # A decoder classifies a text by its last token that is no padding, and refuses several texts without this field.
+    text = config.get_text_config()
+    if class_name.endswith("ForSequenceClassification") and getattr(text, "pad_token_id", None) is None:
+        text.pad_token_id = 0
+    return config
 
 
 def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[str, list[Any]], int]:

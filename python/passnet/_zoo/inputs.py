@@ -7,6 +7,7 @@ takes; that question costs a fraction of a second and no memory.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import itertools
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from passnet._zoo.dry_run import features, objection
 from passnet._zoo.sizes import Sizes
 from passnet._zoo.tensors import alternatives
 
+# Texts that a model for multiple choice compares.
+_CHOICES = 2
 # Sets of inputs that are looked at and given to the model.
 _CANDIDATES = 400
 _QUESTIONS = 40
@@ -60,6 +63,8 @@ def calls(model: Any) -> Iterator[Call]:
     accepted: set[str] = set()
     asked: set[str] = set()
     for call in itertools.islice(_candidates(model), _CANDIDATES):
+        if type(model).__name__.endswith("ForMultipleChoice"):
+            call = _with_choices(call)
         described = str({name: getattr(value, "shape", value) for name, value in call.kwargs.items()})
         if call.label in accepted or described in asked or len(asked) == _QUESTIONS:
             continue
@@ -76,6 +81,14 @@ def calls(model: Any) -> Iterator[Call]:
         raise SpecError(f"no recipe for the inputs {wanted}; use FILE.py:FUNCTION")
     # All are refused; a real attempt reports the reason.
     yield rejected
+
+
+def _with_choices(call: Call) -> Call:
+    """The same texts for several answers: ids of (batch, choices, tokens)."""
+    choices = {
+        name: value[:, None].repeat(1, _CHOICES, *[1] * (value.dim() - 1)) for name, value in call.kwargs.items()
+    }
+    return dataclasses.replace(call, kwargs=choices)
 
 
 def _required(model: Any) -> list[str]:

@@ -4,16 +4,40 @@
 const PREFIXES: [&str; 2] = ["tf", "test"];
 /// Folders above the samples of collections; the library comes below them.
 const COLLECTION: &str = "samples";
+/// Folder of models that have folders of classes below them.
+const CLASSES: &str = "transformers/";
 /// Shorter stems are joined with the next part of the name: `rt` of `rt_detr` names nothing.
 const SHORTEST: usize = 3;
 
-/// Returns the model that a full graph was captured from: its path without the parts for one piece or phase of it.
+/// Returns the model that a full graph was captured from: its path without the parts for one piece, phase, configuration, variant or task
+/// head of it.
 pub(super) fn model(path: &str) -> &str {
     let is_piece = |part: &str| {
         part.starts_with("subgraph_") || matches!(part, "train_forward" | "train_backward" | "eval_forward")
     };
     match path.rsplit_once('/') {
         Some((rest, part)) if is_piece(part) => model(rest),
+        // Classes of a model type are below it: `transformers/bert/BertForMaskedLM`.
+        Some((rest, _)) if rest.starts_with(CLASSES) && rest.len() > CLASSES.len() => model(rest),
+        _ => without_variant(path),
+    }
+}
+
+/// Returns a path without what `passnet extract` adds for fields of a configuration, and for a dtype, a batch or training.
+fn without_variant(path: &str) -> &str {
+    let folder = path.rfind('/').map_or(0, |slash| slash + 1);
+    // Fields come first: `bert-num_hidden_layers=2-1a2b3c4d-bfloat16-batch8-train`.
+    if let Some(equals) = path[folder..].find('=')
+        && let Some(dash) = path[folder..folder + equals].rfind('-')
+    {
+        return &path[..folder + dash];
+    }
+    let is_variant = |part: &str| {
+        let batch = part.strip_prefix("batch").is_some_and(|number| number.parse::<u32>().is_ok());
+        batch || matches!(part, "float32" | "float16" | "bfloat16" | "train")
+    };
+    match path.rsplit_once('-') {
+        Some((rest, part)) if rest.len() > folder && is_variant(part) => without_variant(rest),
         _ => path,
     }
 }
@@ -58,6 +82,25 @@ pub(super) fn family(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_configurations_variants_and_pieces_are_of_one_model() {
+        for (path, expected) in [
+            ("timm/resnet18", "timm/resnet18"),
+            ("timm/resnet18-bfloat16-batch8-train/train_backward", "timm/resnet18"),
+            ("transformers/bert/BertForMaskedLM", "transformers/bert"),
+            ("transformers/bert/BertForMaskedLM-num_hidden_layers=2-1a2b3c4d/subgraph_0", "transformers/bert"),
+            ("transformers/wav2vec2-bert", "transformers/wav2vec2-bert"),
+            ("transformers/wav2vec2-bert-num_hidden_layers=2-1a2b3c4d-train", "transformers/wav2vec2-bert"),
+            ("samples/transformers-auto-model/google/bert-train", "samples/transformers-auto-model/google/bert"),
+            ("own/batch8", "own/batch8"),
+            ("-train", "-train"),
+            ("a=b", "a=b"),
+            ("", ""),
+        ] {
+            assert_eq!(model(path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn sizes_versions_and_libraries_are_not_part_of_a_family() {

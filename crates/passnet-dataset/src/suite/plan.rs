@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::class::Shares;
+use super::{class::Shares, split::Split};
 use crate::{SkippedData, cut::CastRule, phase::Phase, store::GraphKind};
 
 #[derive(Clone, Debug)]
@@ -18,6 +18,9 @@ pub struct SuitePlan {
     pub graphs: usize,
 }
 
+/// Share of models for evaluation, unless another one is given.
+pub const EVALUATED: f64 = 0.3;
+
 /// Limits of all suites.
 #[derive(Clone, Debug)]
 pub struct SuiteLimits {
@@ -29,18 +32,24 @@ pub struct SuiteLimits {
     pub casts: CastRule,
     /// Full graphs whose path begins with one of these are for training only.
     pub training: Vec<String>,
+    /// Full graphs that are kept on one side, evaluation or training.
+    pub split: Split,
+    /// Share of the models or families that are for evaluation, unless single graphs are split.
+    pub evaluated: f64,
     /// Shares of trivial tasks and of language models in each suite.
     pub shares: Shares,
 }
 
 impl Default for SuiteLimits {
-    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation, the default shares.
+    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation and training, the default shares.
     fn default() -> Self {
         Self {
             max_bytes: 16 << 20,
             train_graphs: 4,
             casts: CastRule::default(),
             training: Vec::new(),
+            split: Split::Place,
+            evaluated: EVALUATED,
             shares: Shares::default(),
         }
     }
@@ -48,7 +57,12 @@ impl Default for SuiteLimits {
 
 impl SuiteLimits {
     pub(super) fn only_trains(&self, path: &str) -> bool {
-        self.training.iter().any(|prefix| path.starts_with(prefix))
+        let is_named = self.training.iter().any(|prefix| path.starts_with(prefix));
+        is_named || self.split.evaluates(path, self.evaluated) == Some(false)
+    }
+
+    pub(super) fn only_evaluates(&self, path: &str) -> bool {
+        self.split.evaluates(path, self.evaluated) == Some(true) && !self.only_trains(path)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     class::{Filling, Shares, TaskClass},
     contained::OpPlaces,
+    split::{Split, SplitUnits},
     write::write_suite,
 };
 use crate::{
@@ -96,17 +97,24 @@ pub fn revise(
 }
 
 /// Writes to `out` a training split without the op sequences that a suite has, without graphs whose structure a suite has, and without graphs
-/// that have an op in common with a graph of a suite: both were cut from the same place of a model. Returns the tasks and graphs that
-/// left. `out` may be the split itself.
+/// that have an op in common with a graph of a suite: both were cut from the same place of a model. Where `split` keeps models or families
+/// on one side, graphs of those that a suite has leave too. Returns the tasks and graphs that left. `out` may be the split itself.
 ///
 /// # Errors
 /// If a table cannot be read whole or written.
-pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(usize, usize), TableError> {
+pub fn withhold(
+    train: &Dataset,
+    suites: &[Dataset],
+    split: Split,
+    out: &Dataset,
+) -> Result<(usize, usize), TableError> {
+    let mut units = SplitUnits::new(split);
     let (mut sequences, mut structures, mut places) = (BTreeSet::new(), BTreeSet::new(), OpPlaces::default());
     for suite in suites {
         for row in suite.read::<SampleRow>(Table::Subgraphs)? {
             let row = row?;
             places.add_origins(&row);
+            units.add_origins(&row);
             sequences.insert(row.ops);
             structures.extend(row.hashes.structure);
         }
@@ -117,7 +125,7 @@ pub fn withhold(train: &Dataset, suites: &[Dataset], out: &Dataset) -> Result<(u
         let is_evaluated = sequences.contains(&whole.task.ops);
         let is_free = |row: &SampleRow| {
             let is_new = row.hashes.structure.as_ref().is_none_or(|hash| !structures.contains(hash));
-            is_new && !places.has_origin_of(row)
+            is_new && !places.has_origin_of(row) && !units.has_origin_of(row)
         };
         whole.rows.retain(|row| !is_evaluated && is_free(row));
         graphs += before - whole.rows.len();

@@ -12,6 +12,8 @@ const LEFT: f64 = 58.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
 const AXIS: f64 = 26.0;
+/// Height of a line of text.
+const TEXT: f64 = 14.0;
 /// Room between the outermost points and the frame.
 const INSET: f64 = 30.0;
 
@@ -32,7 +34,7 @@ pub(crate) fn history(points: &[(&str, f64, Interval)], label: &str) -> Markup {
     let path: String = points.iter().enumerate().map(corner).collect();
     html! {
         svg.plot.scatter viewBox=(format!("0 0 {WIDTH} {}", TOP + HEIGHT + AXIS)) role="img" aria-label=(label) {
-            @for mark in [low, 1.0, high] {
+            @for mark in [low, 1.0, high].into_iter().filter(|&mark| mark == 1.0 || (y(mark) - y(1.0)).abs() > TEXT) {
                 line.(if mark == 1.0 { "unity" } else { "gridline" }) x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at(y(mark))) y2=(at(y(mark))) {}
                 text.tick.y x=(LEFT - 6.0) y=(at(y(mark) + 4.0)) { (format!("{mark:.2}")) }
             }

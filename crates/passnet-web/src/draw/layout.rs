@@ -14,6 +14,9 @@ const SWEEPS: usize = 8;
 /// More lanes than this make no readable drawing.
 const MAX_LANES: usize = 3000;
 
+/// Weight of an operation or lane in the placement of a row; that of an input is 1.
+const CHAIN_WEIGHT: f64 = 100.0;
+
 /// Positions of boxes and edges.
 pub(crate) struct GraphLayout {
     pub(crate) width: f64,
@@ -31,6 +34,12 @@ struct LayerItem {
     above: Vec<usize>,
     below: Vec<usize>,
     x: f64,
+}
+
+impl LayerItem {
+    fn is_input(&self) -> bool {
+        self.above.is_empty()
+    }
 }
 
 /// Places boxes of the given widths and one height. Edges go from a lower to a higher index. `None` if the graph is too
@@ -175,7 +184,8 @@ fn crossings(items: &[LayerItem], rows: &[Vec<usize>]) -> usize {
         .sum()
 }
 
-/// Draws every item towards the middle of its neighbours, as far as the order and the widths permit.
+/// Draws every item towards the middle of its neighbours, as far as the order and the widths permit. Weights of a model are inputs that
+/// stand next to the chain of its operations: they move towards it, and do not draw it aside at each operation.
 fn place(items: &mut [LayerItem], rows: &[Vec<usize>]) {
     for row in rows {
         let mut x = 0.0;
@@ -193,42 +203,50 @@ fn place(items: &mut [LayerItem], rows: &[Vec<usize>]) {
                 .iter()
                 .map(|&index| {
                     let near = if down { &items[index].above } else { &items[index].below };
-                    let sum: f64 = near.iter().map(|&other| items[other].x).sum();
-                    if near.is_empty() { items[index].x } else { sum / near.len() as f64 }
+                    let chain = || near.iter().filter(|&&other| !items[other].is_input());
+                    let inputs_only = chain().next().is_none();
+                    let x: Vec<f64> = near
+                        .iter()
+                        .filter(|&&other| inputs_only || !items[other].is_input())
+                        .map(|&other| items[other].x)
+                        .collect();
+                    if x.is_empty() { items[index].x } else { x.iter().sum::<f64>() / x.len() as f64 }
                 })
                 .collect();
+            let weights: Vec<f64> =
+                rows[row].iter().map(|&index| if items[index].is_input() { 1.0 } else { CHAIN_WEIGHT }).collect();
             let widths: Vec<f64> = rows[row].iter().map(|&index| items[index].width).collect();
-            for (&index, x) in rows[row].iter().zip(spread(&wanted, &widths)) {
+            for (&index, x) in rows[row].iter().zip(spread(&wanted, &widths, &weights)) {
                 items[index].x = x;
             }
         }
     }
 }
 
-/// Returns the positions nearest to `wanted`, by least squares, at which boxes in this order do not overlap: isotonic regression
-/// by pooling adjacent violators.
-fn spread(wanted: &[f64], widths: &[f64]) -> Vec<f64> {
+/// Returns the positions nearest to `wanted`, by weighted least squares, at which boxes in this order do not overlap: isotonic
+/// regression by pooling adjacent violators.
+fn spread(wanted: &[f64], widths: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut offset = 0.0;
     let mut offsets = Vec::with_capacity(wanted.len());
     for (index, width) in widths.iter().enumerate() {
         offset += if index == 0 { 0.0 } else { (widths[index - 1] + width) / 2.0 + GAP };
         offsets.push(offset);
     }
-    // Blocks of items that touch: sum of what they want, and how many they are.
-    let mut blocks: Vec<(f64, usize)> = Vec::new();
-    for (wanted, offset) in wanted.iter().zip(&offsets) {
+    // Blocks of items that touch: weighted sum of what they want, their weight, and how many they are.
+    let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
+    for ((wanted, offset), weight) in wanted.iter().zip(&offsets).zip(weights) {
         // Without the offsets, no overlap means only that positions do not decrease, which is isotonic
         // regression.
-        let mut block = (wanted - offset, 1);
-        while let Some(&(sum, count)) = blocks.last()
-            && sum / count as f64 >= block.0 / block.1 as f64
+        let mut block = (weight * (wanted - offset), *weight, 1);
+        while let Some(&(sum, weight, count)) = blocks.last()
+            && sum / weight >= block.0 / block.1
         {
             blocks.pop();
-            block = (block.0 + sum, block.1 + count);
+            block = (block.0 + sum, block.1 + weight, block.2 + count);
         }
         blocks.push(block);
     }
-    let level = blocks.iter().flat_map(|&(sum, count)| std::iter::repeat_n(sum / count as f64, count));
+    let level = blocks.iter().flat_map(|&(sum, weight, count)| std::iter::repeat_n(sum / weight, count));
     level.zip(offsets).map(|(level, offset)| level + offset).collect()
 }
 
@@ -258,6 +276,25 @@ mod tests {
         }
     }
 
+    /// Twenty convolutions and normalisations with four weights each, as models have them: one column, not a staircase.
+    #[test]
+    fn weights_do_not_draw_the_chain_of_operations_aside() {
+        let (mut edges, mut operations, mut last) = (Vec::new(), Vec::new(), 0);
+        for operation in 0..20 {
+            let inputs = 1 + 5 * operation..5 + 5 * operation;
+            let index = inputs.end;
+            edges.extend(inputs.chain([last]).map(|from| (from, index)));
+            operations.push(index);
+            last = index;
+        }
+        let layout = layout(&vec![100.0; last + 1], 30.0, &edges).unwrap();
+        let x: Vec<f64> = operations.iter().map(|&index| layout.tops[index].0).collect();
+        let (least, most) = x.iter().fold((f64::MAX, f64::MIN), |(least, most), &x| (least.min(x), most.max(x)));
+        assert!(most - least < 20.0, "{x:?}");
+        // The operation, and four weights on either side.
+        assert!(layout.width < 9.5 * 118.0, "{}", layout.width);
+    }
+
     #[test]
     fn a_needless_crossing_is_removed() {
         // 0 -> 3, 1 -> 2 cross in the order given.
@@ -268,8 +305,9 @@ mod tests {
 
     #[test]
     fn spreading_is_least_squares() {
-        assert_eq!(spread(&[0.0, 0.0], &[10.0, 10.0]), [-14.0, 14.0]);
-        assert_eq!(spread(&[0.0, 100.0], &[10.0, 10.0]), [0.0, 100.0]);
+        assert_eq!(spread(&[0.0, 0.0], &[10.0, 10.0], &[1.0, 1.0]), [-14.0, 14.0]);
+        assert_eq!(spread(&[0.0, 0.0], &[10.0, 10.0], &[1.0, 3.0]), [-21.0, 7.0]);
+        assert_eq!(spread(&[0.0, 100.0], &[10.0, 10.0], &[1.0, 1.0]), [0.0, 100.0]);
     }
 
     #[test]

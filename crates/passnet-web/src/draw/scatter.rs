@@ -104,24 +104,29 @@ pub(crate) fn scatter(points: &[Point<'_>], label: &str) -> Markup {
     }
 }
 
-/// A name near the right edge is written to the left of its point.
-fn is_right(x: f64) -> bool {
-    x > WIDTH * 0.7
+/// A name that would not fit within the right edge is written to the left of its point.
+fn is_right(x: f64, name: &str) -> bool {
+    x + width(name) > WIDTH - RIGHT
+}
+
+/// Width of a name and of its distance from the point.
+fn width(name: &str) -> f64 {
+    GAP + LETTER * name.chars().count() as f64
 }
 
 /// Returns the heights of the names of points, where they are shown.
 fn name_heights(frame: &ScatterFrame, points: &[Point<'_>]) -> Vec<Option<f64>> {
     let name = |point: &Point<'_>| {
         let (x, y) = (frame.x(point.correct), frame.y(point.score));
-        let width = GAP + LETTER * point.name.chars().count() as f64;
-        Name { x: if is_right(x) { (x - width, x) } else { (x, x + width) }, y }
+        let width = width(point.name);
+        Name { x: if is_right(x, point.name) { (x - width, x) } else { (x, x + width) }, y }
     };
     places(&points.iter().map(name).collect::<Vec<_>>(), (TOP, TOP + HEIGHT))
 }
 
 fn draw_point(frame: &ScatterFrame, point: &Point<'_>, name_y: Option<f64>) -> Markup {
     let (x, y) = (frame.x(point.correct), frame.y(point.score));
-    let is_right = is_right(x);
+    let is_right = is_right(x, point.name);
     let name_x = if is_right { x - GAP } else { x + GAP };
     html! {
         g.(format!("c{}", point.series % COLOURS)) {

@@ -38,7 +38,7 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
         p { "From " (context.link(PageId::Run(before), &site.entries[before].label)) " to "
             (context.link(PageId::Run(after), &site.entries[after].label)) ", over " (counted(comparison.graphs.len(), "common graph")) "." }
         (context.bundle(before)) (context.bundle(after))
-        @for caution in cautions(&[first, second]) { p.caution { (caution) } }
+        @for caution in cautions(&[before, after].map(|run| (site.entries[run].label.as_str(), &*site.runs[run]))) { p.caution { (caution) } }
     };
     let mut sections = vec![section("summary", "Summary", summary(&comparison))];
     for (change, id, heading) in KINDS {

@@ -20,7 +20,8 @@ const MAX_CURVES: usize = 12;
 
 pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
     let suite = &context.site.suites[index];
-    let runs: Vec<&RunView> = suite.runs.iter().map(|&run| &*context.site.runs[run]).collect();
+    let label = |run: usize| context.site.entries[run].label.as_str();
+    let runs: Vec<(&str, &RunView)> = suite.runs.iter().map(|&run| (label(run), &*context.site.runs[run])).collect();
     let entries: Vec<RankedRun<'_>> = suite.runs.iter().take(MAX_CURVES).map(|&run| context.entry(run)).collect();
     let graphs: usize = suite.tasks.iter().map(|task| task.graphs.len()).sum();
     let lead = html! {

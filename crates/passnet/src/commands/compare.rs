@@ -46,7 +46,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         let schema_version = SCHEMA_VERSION;
         output::json(&JsonComparison { schema_version, before, after, comparison: &comparison, failed: &failed })?;
     } else {
-        cautions(&[&before, &after]).iter().for_each(|caution| eprintln!("{caution}"));
+        let labelled = [("the first run", &before), ("the second run", &after)];
+        cautions(&labelled).iter().for_each(|caution| eprintln!("{caution}"));
         output::report(&comparison_report(&comparison))?;
     }
     for condition in &failed {

@@ -1,13 +1,21 @@
 //! `passnet match`: where passes match in a dataset.
 
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
 
 use anyhow::Result;
 use passnet_author::pass_directories;
 use passnet_dataset::coverage::{CheckOptions, Corpus, CorpusError, CoverageReport, NamedPattern, check, find};
-use passnet_eval::Referee;
+use passnet_eval::{EvalError, Referee};
 use passnet_graph::wire;
-use passnet_record::{PassDirectory, counted};
+use passnet_record::{PassDirectory, Reason, TracedPattern, counted};
 use passnet_services::{Helper, HelperPool, Interpreter};
 
 use super::{match_judge::RefereeJudge, referee};
@@ -88,30 +96,54 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
     exit_code(good)
 }
 
-/// Imports all directories, each in a confined worker.
+/// Imports all directories, each in a confined worker, as many at a time as there are cores: an import compiles kernels.
 fn patterns(args: &MatchArgs, referee: &Referee) -> Result<Patterns> {
+    let directories = pass_directories(&args.passes)?;
+    let traced = traced(&directories, referee);
     let mut all = Patterns::default();
-    for (path, directory) in pass_directories(&args.passes)? {
-        match referee.patterns(directory.clone())? {
+    for ((path, directory), traced) in directories.into_iter().zip(traced) {
+        match traced? {
             Err(reason) => all.refused.push((path, format!("{}: {}", reason.code, reason.message))),
-            Ok(traced) => {
-                for pattern in traced {
-                    let graph = match wire::from_value(&pattern.graph) {
-                        Ok(graph) => graph,
-                        Err(error) => {
-                            all.refused.push((path.clone(), format!("pattern of `{}`: {error}", pattern.name)));
-                            continue;
-                        }
-                    };
-                    let directory_name = path.display().to_string();
-                    all.patterns.push(NamedPattern { directory: directory_name, name: pattern.name, graph });
-                    all.directories.push(directory.clone());
-                }
-            }
+            Ok(traced) => all.add(&path, &directory, traced),
         }
     }
     if all.patterns.is_empty() && all.refused.is_empty() {
         return Err(usage("no pass in these directories; a pass directory has a sorted_output_pass_rule_names.json"));
     }
     Ok(all)
+}
+
+/// Patterns of a directory, the reason why it has none, or the reason why there is no answer.
+type Traced = Result<Result<Vec<TracedPattern>, Reason>, EvalError>;
+
+/// One entry per directory, in their order.
+fn traced(directories: &[(PathBuf, PassDirectory)], referee: &Referee) -> Vec<Traced> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(directories.len());
+    let next = AtomicUsize::new(0);
+    let found: Vec<OnceLock<Traced>> = directories.iter().map(|_| OnceLock::new()).collect();
+    let take = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some((_, directory)), Some(place)) = (directories.get(index), found.get(index)) else { return };
+            // Each index is taken once, so the place is empty.
+            _ = place.set(referee.patterns(directory.clone()));
+        }
+    };
+    std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(take)));
+    found.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+impl Patterns {
+    fn add(&mut self, path: &Path, directory: &PassDirectory, traced: Vec<TracedPattern>) {
+        for pattern in traced {
+            match wire::from_value(&pattern.graph) {
+                Err(error) => self.refused.push((path.to_owned(), format!("pattern of `{}`: {error}", pattern.name))),
+                Ok(graph) => {
+                    let directory_name = path.display().to_string();
+                    self.patterns.push(NamedPattern { directory: directory_name, name: pattern.name, graph });
+                    self.directories.push(directory.clone());
+                }
+            }
+        }
+    }
 }

@@ -60,6 +60,8 @@ fn recipe(args: &BuildSuitesArgs) -> Result<Recipe> {
             max_bytes: args.max_bytes,
             casts: args.casts,
             training,
+            split: args.split.unit,
+            evaluated: args.evaluated,
             shares: args.shares.shares(),
             ..SuiteLimits::default()
         },

@@ -119,7 +119,7 @@ pub(super) fn run_revise(args: &ReviseArgs) -> Result<ExitCode> {
 pub(super) fn run_withhold(args: &WithholdArgs) -> Result<ExitCode> {
     let train = with_table(&args.train, Table::Tasks)?;
     let out = args.out.as_ref().map_or_else(|| train.clone(), Dataset::at);
-    let (tasks, graphs) = withhold(&train, &all_existing(&args.suites)?, &out)?;
+    let (tasks, graphs) = withhold(&train, &all_existing(&args.suites)?, args.split.unit, &out)?;
     fs::write(out.root().join("README.md"), front_page(&out)?)?;
     output::text(&format!("{} and {} removed", counted(graphs, "graph"), counted(tasks, "task")))?;
     Ok(ExitCode::SUCCESS)
