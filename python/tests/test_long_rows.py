@@ -22,6 +22,8 @@ SUMS = [
     (lambda x: F.batch_norm(x, None, None, training=True), [(9, 3, 16384)], 3),
     (lambda x, y: torch.sum(x * y, -1), [(1, 3, 131_072), (1, 1, 131_072)], 2),
     (lambda x: torch.mean(x, 0), [(131_072, 2)], 2),
+    # Each element of these rows is 18 reads.
+    (lambda x, w: F.conv2d(x, w, padding=1, groups=2).mean((2, 3)), [(1, 2, 112, 112), (2, 1, 3, 3)], 2),
 ]
 MAXIMA = [
     (lambda x: torch.softmax(x * 0.5, -1), [(2, 131_072)], 5),

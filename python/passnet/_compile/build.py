@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import time
@@ -56,19 +55,22 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     """Rewrites, verifies and records a captured call. `pool` is for a CUDA graph, if one is wanted."""
     started = time.perf_counter()
     report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
+    # The host's share of a call does not count where there will be a CUDA graph.
+    on_device = pool is not None and refusal(captured) is None
     if options.freeze:
-        _freeze(captured, pool, report)
+        _freeze(captured, report, graphed=on_device)
     else:
         with captured.undisturbed() as example:
             report.notes += filter(None, [fold_tables(captured, example)])
+        if options.verify and options.author is not None and not known and options.then is None:
+            with captured.undisturbed() as example:
+                report.notes += _lay_out(captured, example, graphed=on_device)
     module = captured.module
     # Kept unchanged: it is compared with, and runs if the rewritten graph loses.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     with captured.undisturbed() as example:
         note_strides(module, example)
     with captured.undisturbed() as example:
-        # The host's share of a call does not count where there will be a CUDA graph.
-        on_device = pool is not None and refusal(captured) is None
         used = [_usable(rule, captured, options, warns=True) for rule in known]
         _apply(module, used, report)
         if options.verify and options.author is not None:
@@ -101,35 +103,23 @@ def _operations(module: torch.fx.GraphModule) -> int:
     return sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
 
 
-def _freeze(captured: Captured, pool: Pool | None, report: Specialisation) -> None:
+def _freeze(captured: Captured, report: Specialisation, *, graphed: bool) -> None:
     """Makes constants of the weights: computes what depends on them alone, folds batch norm, and lays images out."""
-
-    def faster(
-        eager: torch.fx.GraphModule,
-        values: Sequence[torch.Tensor],
-        other: torch.fx.GraphModule,
-        others: Sequence[torch.Tensor],
-    ) -> bool:
-        calls = (eager, values), (other, others)
-        sides: list[Run] = [functools.partial(module.forward, *given) for module, given in calls]
-        graphs: list[GraphedCall] = []
-        if pool is not None and refusal(captured) is None:
-            # Without a graph the host, which calls both alike, hides what the device gains.
-            with contextlib.suppress(NotGraphedError):
-                for module, given in calls:
-                    graphs.append(GraphedCall.recorded(module.forward, (), given, pool))
-        if len(graphs) == len(sides):
-            sides = list(graphs)
-        times = compare_times(sides[0], sides[1], device_of(values))
-        for graph in graphs:
-            graph.reset()
-        return times.fused_ns < times.eager_ns
 
     with captured.undisturbed() as example:
         report.notes.append(fold_constants(captured, example))
     report.notes.append(freeze(captured, captured.example))
     with captured.undisturbed() as example:
-        report.notes.append(channels_last(captured, example, faster))
+        report.notes.append(channels_last(captured, example, frozen=True, graphed=graphed))
+
+
+def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bool) -> list[str]:
+    """Lays images out on a GPU, where that is faster although weights are laid out in each call. Returns a note if it was done."""
+    if device_of(example).type == "cpu":
+        return []
+    before = captured.module
+    note = channels_last(captured, example, frozen=False, graphed=graphed)
+    return [note] if captured.module is not before else []
 
 
 def _rewrite(

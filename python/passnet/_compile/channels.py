@@ -1,56 +1,67 @@
-"""Inference freezing: images with their channels innermost, where that is faster. Weights are laid out once."""
+"""Images and sequences with their channels innermost (`torch.channels_last`), where that is faster.
+
+On a GPU, cuDNN's kernels for tensor cores read channels innermost. Other layouts are copied before and after each convolution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from passnet._backend.compare import difference
+from passnet._backend.regions import difference_of
+from passnet._backend.stopwatch import compare_times
+from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
+from passnet._compile.convolutions import Convolution, convolutions_of, innermost, time_layouts
 
 # With fewer convolutions, changing layouts costs more than it saves.
 _FEWEST = 3
 
-Faster = Callable[[torch.fx.GraphModule, Sequence[torch.Tensor], torch.fx.GraphModule, Sequence[torch.Tensor]], bool]
+# Some operations next to the convolutions are slower with channels innermost, so a small gain is none.
+_GAIN = 0.9
+
+_KEPT = "the layout of images is kept: "
 
 
-def channels_last(captured: Captured, example: Sequence[torch.Tensor], faster: Faster) -> str:
-    """Lets the captured graph compute with channels innermost if `faster(its own, example, new, example)`; says what was done.
+def channels_last(captured: Captured, example: Sequence[torch.Tensor], *, frozen: bool, graphed: bool) -> str:
+    """Lets the captured graph compute with channels innermost where that is faster; says what was done.
 
-    The weights of convolutions are copies then, until they are captured again. Results keep the strides that they had.
+    With `frozen`, the weights of convolutions are copies from then on, until the model is captured again. Without it, each call
+    lays the weights out. Results keep the strides that they had. With `graphed`, only the time of the device counts.
     """
     if captured.mutated:
-        return "the layout of images is kept: the graph writes to an argument or a buffer"
-    convolutions = [node for node in captured.module.graph.nodes if node.target is torch.conv2d]
-    if len(convolutions) < _FEWEST:
-        return "the layout of images is kept: there are too few convolutions"
+        return f"{_KEPT}the graph writes to an argument or a buffer"
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(captured.module.graph, {}))
-    places = [node for node in graph.nodes if node.op == "placeholder"]
+    is_cpu = device_of(example).type == "cpu"
+    # On a CPU, oneDNN lays sequences out by itself.
+    convolutions = [found for found in convolutions_of(graph) if found.dimensions == 2 or not is_cpu]
+    if len(convolutions) < _FEWEST:
+        return f"{_KEPT}there are too few convolutions"
     count = len(captured.used)
-    state = [
-        value.detach().contiguous(memory_format=torch.channels_last) if _is_weight(node, value) else value
-        for node, value in zip(places[count:], captured.state, strict=True)
-    ]
-    for node, value in zip(places[:count], example, strict=False):
-        if _is_image(value):
-            _relay(graph, node, places[-1], torch.channels_last)
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    images = [node for node, value in zip(places[:count], example, strict=False) if _is_image(value)]
+    if not is_cpu:
+        times = time_layouts(convolutions, images, frozen=frozen, graphed=graphed)
+        if times.fused_ns > _GAIN * times.eager_ns:
+            return f"{_KEPT}convolutions are not faster with their channels innermost"
+    state = _relay(captured, graph, convolutions, images, frozen=frozen)
     module = torch.fx.GraphModule(captured.module, graph)
     values = [*example[:count], *state]
-    expected = captured.module.forward(*example)
     try:
-        _keep_strides(module, values, expected)
-        found = _retype(module, values)
+        _keep_strides(module, values, captured.module.forward(*example))
+        _note_types(module, values)
+        reason = difference_of(lambda *given: module.forward(*given[:count], *state), captured.module.forward, example)
     except (RuntimeError, ValueError) as error:
-        return f"the layout of images is kept: {str(error).splitlines()[0]}"
-    if reason := difference(tuple(found), tuple(expected), ()):
-        return f"the layout of images is kept: the result would be another: {reason}"
-    if not faster(captured.module, example, module, values):
-        return "the layout of images is kept: it is the faster one"
+        return f"{_KEPT}{str(error).splitlines()[0]}"
+    if reason:
+        return f"{_KEPT}the result would be another: {reason}"
+    if is_cpu and not _is_faster(module, values, captured.module, example):
+        return f"{_KEPT}it is the faster one"
     captured.module, captured.state = module, state
     return "images have their channels innermost"
 
@@ -59,18 +70,67 @@ def _is_image(value: torch.Tensor) -> bool:
     return value.dim() == 4 and value.dtype.is_floating_point
 
 
-def _is_weight(node: torch.fx.Node, value: torch.Tensor) -> bool:
-    users = list(node.users)
-    return _is_image(value) and all(user.target is torch.conv2d and user.args[1] is node for user in users)
+def _is_faster(
+    module: torch.fx.GraphModule, values: Sequence[Any], captured: torch.fx.GraphModule, example: Sequence[Any]
+) -> bool:
+    times = compare_times(lambda: captured(*example), lambda: module(*values), device_of(example))
+    return times.fused_ns < times.eager_ns
 
 
 def _relay(
-    graph: torch.fx.Graph, node: torch.fx.Node, after: torch.fx.Node, memory_format: torch.memory_format
-) -> None:
-    """Lets the users of a value take it in another layout."""
-    with graph.inserting_after(after):
-        moved = graph.call_method("contiguous", (node,), {"memory_format": memory_format})
-    node.replace_all_uses_with(moved, delete_user_cb=lambda user: user is not moved)
+    captured: Captured,
+    graph: torch.fx.Graph,
+    convolutions: Sequence[Convolution],
+    images: Sequence[torch.fx.Node],
+    *,
+    frozen: bool,
+) -> list[torch.Tensor]:
+    """Lets the graph lay out its images and weights. Returns the state, where frozen weights are laid out."""
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    state = dict(zip(places[len(captured.used) :], captured.state, strict=True))
+    for node in images:
+        with graph.inserting_after(places[-1]):
+            moved = _innermost(graph, node)
+        node.replace_all_uses_with(moved, delete_user_cb=lambda user, moved=moved: user is not moved)
+    weights = {convolution.given["weight"] for convolution in convolutions}
+    done = set()
+    for node in weights & state.keys():
+        if frozen and all(_is_weight(node, user, convolutions) for user in node.users):
+            state[node] = innermost(state[node].detach())
+            done.add(node)
+    for convolution in convolutions:
+        node, given = convolution.node, convolution.given
+        with graph.inserting_before(node):
+            source, weight = given["input"], given["weight"]
+            if weight not in done:
+                weight = _innermost(graph, weight, sequences=convolution.dimensions == 1)
+            if convolution.dimensions == 1:
+                source = _innermost(graph, source, sequences=True)
+            found = graph.call_function(torch.conv2d, convolution.on_images(source, weight, given["bias"]))
+            if convolution.dimensions == 1:
+                found = graph.call_method("squeeze", (found, 2))
+        node.replace_all_uses_with(found)
+        graph.erase_node(node)
+    _reshape_views(graph)
+    return list(state.values())
+
+
+def _is_weight(node: torch.fx.Node, user: torch.fx.Node, convolutions: Sequence[Convolution]) -> bool:
+    return any(found.node is user and found.given["weight"] is node for found in convolutions)
+
+
+def _innermost(graph: torch.fx.Graph, node: torch.fx.Node, *, sequences: bool = False) -> torch.fx.Node:
+    """Writes `innermost` into a graph."""
+    if sequences:
+        node = graph.call_method("unsqueeze", (node, 2))
+    return graph.call_method("contiguous", (node,), {"memory_format": torch.channels_last})
+
+
+def _reshape_views(graph: torch.fx.Graph) -> None:
+    """Makes a copy where a view is not possible in the new layout."""
+    for node in graph.nodes:
+        if node.op == "call_method" and node.target == "view" and not isinstance(node.args[1], torch.dtype):
+            node.target = "reshape"
 
 
 def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected: Sequence[Any]) -> None:
@@ -89,7 +149,7 @@ def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected:
     module.recompile()
 
 
-def _retype(module: torch.fx.GraphModule, values: Sequence[torch.Tensor]) -> Any:
+def _note_types(module: torch.fx.GraphModule, values: Sequence[torch.Tensor]) -> None:
     """Runs the graph, and notes the types of its values for the author."""
     mode = FakeTensorMode()
 
@@ -105,4 +165,4 @@ def _retype(module: torch.fx.GraphModule, values: Sequence[torch.Tensor]) -> Any
                 node.meta["example_value"] = typed(result)
             return result
 
-    return Typist(module).run(*values)
+    Typist(module).run(*values)

@@ -1,5 +1,6 @@
 //! Programs as text, with marks where graphs may differ in a size.
 
+mod bounds;
 pub(crate) mod cpp;
 pub(crate) mod merge;
 mod order;

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bounds::harmless;
 use crate::{
     front::{
         arena::Arena,
         expr::{Expr, ExprId, for_each_value},
-        index::{Index, Term, Var},
+        index::{Term, Var},
         tensor::TensorId,
     },
-    plan::stage::{Loop, Program, Role, Stage, Statement, roots},
+    plan::stage::{Loop, Program, Stage, Statement},
 };
 
 /// Depth of values in the loops of a stage: 0 before all loops, `n` inside the `n`-th.
@@ -147,40 +148,4 @@ impl<'p> ValueDepths<'p> {
         }
         place
     }
-}
-
-/// Returns the values that can be computed where a guard forbids their use: those that read nothing outside of a buffer, wherever
-/// the loops are.
-fn harmless(program: &Program, stage: &Stage) -> BTreeSet<ExprId> {
-    let innermost = stage.segments.iter().map(|segment| &segment.innermost);
-    let loops = stage.outer.iter().chain(&stage.inner).chain(innermost);
-    let extents: BTreeMap<Var, i64> = loops.filter_map(|nest| Some((nest.var?, nest.extent))).collect();
-    let mut harmless = BTreeSet::new();
-    for id in program.arena.reachable(&roots(stage)) {
-        let mut is_harmless = match program.arena.get(id) {
-            Expr::Load { buffer, at, .. } => match program.buffers[*buffer].role {
-                Role::Temporary(numel) => is_within(at, numel, &extents),
-                Role::Input => is_within(at, program.reaches[*buffer], &extents),
-                Role::Updated | Role::Output(_) => false,
-            },
-            _ => true,
-        };
-        program.arena.for_each_operand(id, &mut |operand| is_harmless &= harmless.contains(&operand));
-        if is_harmless {
-            harmless.insert(id);
-        }
-    }
-    harmless
-}
-
-/// Returns whether a sum of loop variables is always from 0 to below `end`.
-fn is_within(at: &Index, end: i64, extents: &BTreeMap<Var, i64>) -> bool {
-    let (mut least, mut most) = (at.constant_part(), at.constant_part());
-    for (term, factor) in at.terms() {
-        let Term::Var(var) = term else { return false };
-        let Some(extent) = extents.get(var) else { return false };
-        let reach = (extent - 1) * factor;
-        (least, most) = (least + reach.min(0), most + reach.max(0));
-    }
-    least >= 0 && most < end
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_record::{DType, Tiles};
 
 use self::extent::{Extent, LoadCondition};
-use super::{size, summed};
+use super::{bounds::harmless, size, summed};
 use crate::{
     front::{
         arena::Arena,
@@ -152,6 +152,8 @@ struct TritonPrinter<'p> {
     /// Directions along which results of reductions vary.
     folded: Extent,
     count: usize,
+    /// Values that read nothing outside of a buffer, under any condition.
+    harmless: BTreeSet<ExprId>,
     checks_indices: bool,
 }
 
@@ -183,7 +185,7 @@ impl<'p> TritonPrinter<'p> {
             text: String::new(),
             indent: 1,
             names: BTreeMap::new(),
-            conditions: vec![LoadCondition { name: String::new(), extent: Extent::default() }],
+            conditions: vec![LoadCondition::default()],
             known_conditions: BTreeMap::new(),
             roots: roots(stage),
             uses: uses(arena, &roots(stage)),
@@ -193,6 +195,7 @@ impl<'p> TritonPrinter<'p> {
             columns,
             folds: BTreeMap::new(),
             count: 0,
+            harmless: harmless(program, stage),
             checks_indices: program.checks_indices,
         };
         printer.find_extents(&roots(stage));

@@ -3,6 +3,8 @@
 //! A kernel for a GPU reduces a row in one program. Few rows leave most of the device idle. There, long rows are split into
 //! chunks: one stage reduces each chunk, and another one combines their results.
 
+use std::collections::BTreeSet;
+
 use passnet_graph::Target;
 
 use super::{Lowering, dimensions};
@@ -19,8 +21,11 @@ const MOST_UNROLLED: i64 = 4;
 /// Largest number of rows of a reduction that is split: half of the multiprocessors of an H100.
 const FEW_ROWS: i64 = 64;
 
-/// Elements of a row from which a split saves more time than its second launch takes.
+/// Reads of a row from which a split saves more time than its second launch takes.
 const LONG_ROW: i64 = 1 << 17;
+
+/// Reads of an element beyond which they are not counted.
+const MOST_READS: i64 = 64;
 
 /// Chunks of all rows together that are aimed at: eight for each multiprocessor of an H100.
 const CHUNKS: i64 = 1024;
@@ -90,7 +95,8 @@ impl Lowering<'_> {
     fn chunks(&self, of: TensorId, reduced: &[bool]) -> Option<Chunks> {
         let of_row = self.row_length(of, reduced);
         let rows = self.tensors[of].numel() / of_row.max(1);
-        (self.target == Target::Cuda && rows <= FEW_ROWS && of_row >= LONG_ROW).then_some(())?;
+        let is_worth_it = || of_row * self.distinct_reads(of, &mut BTreeSet::new()) >= LONG_ROW;
+        (self.target == Target::Cuda && rows <= FEW_ROWS && of_row >= 2 * SHORT_CHUNK && is_worth_it()).then_some(())?;
         let longest = (rows * of_row / CHUNKS).clamp(SHORT_CHUNK, LONG_CHUNK);
         let mut chunks = Chunks {
             shape: self.tensors[of].shape.clone(),
@@ -118,6 +124,25 @@ impl Lowering<'_> {
         }
         // Lengths with no suitable divisor leave chunks of a few elements.
         (chunks.length * 4 >= SHORT_CHUNK).then_some(chunks)
+    }
+
+    /// Returns the number of reads for one element: many for a convolution. `seen` has the tensors that are counted already.
+    fn distinct_reads(&self, of: TensorId, seen: &mut BTreeSet<TensorId>) -> i64 {
+        if !seen.insert(of) {
+            return 0;
+        }
+        let mut count = 0;
+        match &self.tensors[of].def {
+            Def::Buffer { .. } | Def::Reduce { .. } => count = 1,
+            // Another element than that of other views of the same tensor.
+            Def::View { of, .. } => count = self.distinct_reads(*of, &mut BTreeSet::new()),
+            _ => self.tensors.for_each_operand(of, &mut |operand| {
+                if count < MOST_READS {
+                    count += self.distinct_reads(operand, seen);
+                }
+            }),
+        }
+        count.min(MOST_READS)
     }
 
     /// Returns a reduction over few elements as an expression of that many operands, first to last. A loop over so few does not

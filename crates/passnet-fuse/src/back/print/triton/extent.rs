@@ -1,5 +1,9 @@
 //! Directions of a tile, and conditions on its elements.
 
+use std::collections::BTreeSet;
+
+use crate::front::index::Var;
+
 /// Directions of the tile that a value varies along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
@@ -14,8 +18,12 @@ impl Extent {
 }
 
 /// A condition under which values are loaded: number 0 is none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LoadCondition {
     pub(super) name: String,
     pub(super) extent: Extent,
+    /// Number of the condition that this one narrows.
+    pub(super) outer: usize,
+    /// Variables that it adds to that one.
+    pub(super) vars: BTreeSet<Var>,
 }

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{TritonPrinter, types::kind_type};
+use super::{TritonPrinter, mask::vars, types::kind_type};
 use crate::{
     back::print::size,
-    front::expr::{Expr, ExprId, ReduceOp, ValueKind},
+    front::{
+        expr::{Expr, ExprId, ReduceOp, ValueKind},
+        index::Var,
+    },
     plan::{stage::Statement, tile::Tile},
 };
 
@@ -23,7 +26,7 @@ impl TritonPrinter<'_> {
         }
         // Values that do not vary along the row are computed before the loop.
         let roots: Vec<ExprId> = statements.iter().map(|statement| statement.value()).collect();
-        for id in self.unconditional(&roots) {
+        for id in self.outside_conditions(&roots) {
             if !self.extents[&id].columns {
                 self.value(id, 0);
             }
@@ -60,19 +63,28 @@ impl TritonPrinter<'_> {
         }
     }
 
-    /// Values that are computed under all conditions, operands first.
-    fn unconditional(&self, roots: &[ExprId]) -> Vec<ExprId> {
+    /// Values that are computed in any case, operands first: not those behind the condition of a guard, unless they can be loaded
+    /// without it.
+    fn outside_conditions(&self, roots: &[ExprId]) -> Vec<ExprId> {
+        let mut found = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        let mut stack = roots.to_vec();
-        while let Some(id) = stack.pop() {
-            if seen.insert(id) {
-                match self.arena.get(id) {
-                    Expr::Guard(condition, ..) => stack.push(*condition),
-                    _ => self.arena.for_each_operand(id, &mut |operand| stack.push(operand)),
-                }
+        let mut stack: Vec<(ExprId, BTreeSet<Var>)> = roots.iter().map(|&root| (root, BTreeSet::new())).collect();
+        while let Some((id, guards)) = stack.pop() {
+            if !seen.insert((id, guards.clone())) {
+                continue;
+            }
+            let is_free = || self.harmless.contains(&id) && self.loads(id) && guards.is_disjoint(&vars(self.arena, id));
+            if guards.is_empty() || is_free() {
+                found.insert(id);
+            }
+            if let Expr::Guard(test, a, b) = self.arena.get(id) {
+                let inner: BTreeSet<Var> = &guards | &vars(self.arena, *test);
+                stack.extend([(*test, guards), (*a, inner.clone()), (*b, inner)]);
+            } else {
+                self.arena.for_each_operand(id, &mut |operand| stack.push((operand, guards.clone())));
             }
         }
-        seen.into_iter().collect()
+        found.into_iter().collect()
     }
 
     /// A statement on a tile that holds the whole row.

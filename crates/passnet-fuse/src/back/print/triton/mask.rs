@@ -1,13 +1,16 @@
 //! Directions of the tile along which values vary, and the masks under which they are loaded and stored.
 
+use std::collections::BTreeSet;
+
 use super::{
     TritonPrinter,
     extent::{Extent, LoadCondition},
     name_of,
 };
 use crate::front::{
+    arena::Arena,
     expr::ExprId,
-    index::{Index, Term},
+    index::{Index, Term, Var},
 };
 
 impl TritonPrinter<'_> {
@@ -58,6 +61,23 @@ impl TritonPrinter<'_> {
         extent
     }
 
+    /// Returns the weakest condition around `condition` under which a value has to be loaded. A value that varies with none of the
+    /// variables of a condition, such as a weight next to the padding of an image, is loaded without it: once for the whole tile.
+    pub(super) fn needed(&self, id: ExprId, mut condition: usize) -> usize {
+        if !self.loads(id) {
+            // What reads no memory has the same value under any condition, and is computed once.
+            return 0;
+        }
+        if condition == 0 || !self.harmless.contains(&id) {
+            return condition;
+        }
+        let own = vars(self.arena, id);
+        while condition != 0 && self.conditions[condition].vars.is_disjoint(&own) {
+            condition = self.conditions[condition].outer;
+        }
+        condition
+    }
+
     /// `condition` and the value of `id` (or its opposite).
     pub(super) fn narrowed(&mut self, condition: usize, id: ExprId, holds: bool) -> usize {
         // Reads under one condition share its name, and so one mask.
@@ -75,9 +95,24 @@ impl TritonPrinter<'_> {
         let name = self.fresh("here");
         self.line(&format!("{name} = {text}"));
         let extent = outer.extent.and(self.extents[&id]);
-        self.conditions.push(LoadCondition { name, extent });
+        self.conditions.push(LoadCondition { name, extent, outer: condition, vars: vars(self.arena, id) });
         let number = self.conditions.len() - 1;
         self.known_conditions.insert((condition, id, holds), number);
         number
     }
+}
+
+/// Returns the variables that a value varies with.
+pub(super) fn vars(arena: &Arena, id: ExprId) -> BTreeSet<Var> {
+    let mut found = BTreeSet::new();
+    for id in arena.reachable(&[id]) {
+        arena.for_each_index(id, &mut |index| {
+            index.for_each_term(&mut |term| {
+                if let Term::Var(var) = term {
+                    found.insert(*var);
+                }
+            });
+        });
+    }
+    found
 }

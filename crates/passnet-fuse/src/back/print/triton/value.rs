@@ -19,8 +19,7 @@ use crate::{
 impl TritonPrinter<'_> {
     /// Returns a value by its name, or as an expression in place. Long expressions, and those with several uses, get a name.
     pub(super) fn value(&mut self, id: ExprId, condition: usize) -> String {
-        // What reads no memory has the same value under any condition, and is computed once.
-        let condition = if self.loads(id) { condition } else { 0 };
+        let condition = self.needed(id, condition);
         if let Some(name) = self.names.get(&(id, condition)) {
             return name.clone();
         }
@@ -84,9 +83,14 @@ impl TritonPrinter<'_> {
             Expr::Guard(test, a, b) => {
                 let side = |printer: &mut Self, id: ExprId, holds: bool| {
                     let at = if printer.loads(id) { printer.narrowed(condition, *test, holds) } else { condition };
-                    printer.value(id, at)
+                    (printer.value(id, at), printer.needed(id, at) == at)
                 };
-                let (then, otherwise) = (side(self, *a, true), side(self, *b, false));
+                let (then, is_masked) = side(self, *a, true);
+                if is_masked && matches!(arena.get(*a), Expr::Load { .. }) && is_zero(arena.get(*b)) {
+                    // A masked load gives 0 elsewhere.
+                    return then;
+                }
+                let (otherwise, _) = side(self, *b, false);
                 let test = self.value(*test, condition);
                 format!("tl.where({test}, {then}, {otherwise})")
             }
@@ -242,6 +246,11 @@ fn closes_at_end(text: &str) -> bool {
         }
     }
     false
+}
+
+/// Returns whether a value is the number 0, and not -0.
+const fn is_zero(value: &Expr) -> bool {
+    matches!(value, Expr::Float { bits: 0, .. } | Expr::Int(0))
 }
 
 fn unary(op: Unary, a: &str, kind: ValueKind) -> String {

@@ -1,0 +1,133 @@
+"""Convolutions of a captured graph, and their time in two layouts: the captured one, and channels innermost."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet._backend.stopwatch import Comparison, compare_times
+from passnet._compile.layers import CONVOLUTIONS
+
+Call = Callable[[], Any]
+
+_NAMES = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A call of `torch.conv1d` or `torch.conv2d` with a batch."""
+
+    node: torch.fx.Node
+
+    @property
+    def dimensions(self) -> int:
+        """1 for sequences, 2 for images."""
+        return CONVOLUTIONS[self.node.target]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments by name; None for those that are left out."""
+        return {**dict.fromkeys(_NAMES), **dict(zip(_NAMES, self.node.args, strict=False)), **self.node.kwargs}
+
+    def on_images(self, images: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
+        """The arguments of `torch.conv2d` that compute the same: sequences are images of one row."""
+        given = self.given
+        numbers = (given["stride"] or 1, given["padding"] or 0, given["dilation"] or 1)
+        if self.dimensions == 1:
+            numbers = tuple(_with_row(number, row) for number, row in zip(numbers, (1, 0, 1), strict=True))
+        return (images, weight, bias, *numbers, given["groups"] or 1)
+
+
+def _with_row(number: Any, row: int) -> Any:
+    """A stride, padding or dilation of sequences as one of images; `"same"` and `"valid"` are for both."""
+    if isinstance(number, str):
+        return number
+    return (row, number[0] if isinstance(number, (tuple, list)) else number)
+
+
+def convolutions_of(graph: torch.fx.Graph) -> list[Convolution]:
+    """The convolutions of batches of sequences and images, in the order of the graph."""
+    found = [Convolution(node) for node in graph.nodes if CONVOLUTIONS.get(node.target, 3) < 3]
+    return [convolution for convolution in found if _has_batches(convolution)]
+
+
+def _has_batches(convolution: Convolution) -> bool:
+    values = [type_of(convolution.given[name]) for name in ("input", "weight")]
+    return all(
+        value is not None and value.dtype.is_floating_point and value.dim() == convolution.dimensions + 2
+        for value in values
+    )
+
+
+def type_of(node: Any) -> torch.Tensor | None:
+    """A tensor with the type of a node's value; None if it is none, or not known."""
+    value = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
+    return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
+
+
+def innermost(images: torch.Tensor) -> torch.Tensor:
+    """The images or weights with their channels innermost; sequences become images of one row."""
+    images = images.unsqueeze(2) if images.dim() == 3 else images
+    return images.contiguous(memory_format=torch.channels_last)
+
+
+def time_layouts(
+    convolutions: Sequence[Convolution], images: Sequence[torch.fx.Node], *, frozen: bool, graphed: bool
+) -> Comparison:
+    """Compares the time of all convolutions in the captured layout with their time with channels innermost.
+
+    The rest of a graph takes about the same time in both layouts, once it is fused. With channels innermost, the inputs in
+    `images` are laid out in each call, and so are the weights unless they are `frozen`. The contents are random numbers.
+    """
+    tensors = _Tensors()
+    captured: list[Call] = []
+    relaid: list[Call] = [functools.partial(innermost, tensors.of(node)) for node in images]
+    for convolution in convolutions:
+        given = convolution.given
+        values = [tensors.of(given[name]) for name in ("input", "weight", "bias")]
+        arguments = dict(zip(("input", "weight", "bias"), values, strict=True))
+        captured.append(functools.partial(convolution.node.target, **_without_none(given | arguments)))
+        weight = innermost(values[1]) if frozen else values[1]
+        relaid.append(functools.partial(_relaid, convolution, innermost(values[0]), weight, values[2]))
+    device = type_of(convolutions[0].node).device
+    with torch.no_grad():
+        return compare_times(_in_turn(captured), _in_turn(relaid), device, graphed=graphed)
+
+
+def _relaid(
+    convolution: Convolution, images: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    return torch.conv2d(*convolution.on_images(images, innermost(weight), bias))
+
+
+def _without_none(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _in_turn(calls: Sequence[Call]) -> Call:
+    def run() -> None:
+        for call in calls:
+            call()
+
+    return run
+
+
+class _Tensors:
+    """Tensors with the types of nodes' values. Those of one type are the same tensor."""
+
+    def __init__(self) -> None:
+        self.made: dict[Any, torch.Tensor] = {}
+
+    def of(self, node: torch.fx.Node | None) -> torch.Tensor | None:
+        value = type_of(node)
+        if value is None:
+            return None
+        key = (value.dtype, value.device, tuple(value.shape), value.stride())
+        if key not in self.made:
+            self.made[key] = torch.empty_strided(*key[2:], dtype=key[0], device=key[1]).normal_()
+        return self.made[key]
