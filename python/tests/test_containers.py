@@ -102,3 +102,40 @@ def test_accesses_outside_of_a_container_are_found_in_checked_calls(
     assert len(found) == (access is not None), found
     if access:
         assert "memory next to that of a container" in found[0] and found[0].endswith(access)
+
+
+PLACES = """
+int64_t count = 0;
+auto note = [&](const void* place) {
+    uint64_t number = uint64_t(place);
+    out[count++] = float(number & 0xffffff);
+    out[count++] = float(number >> 24);
+};
+for (int64_t row = 0; row < 3; ++row) { std::vector<float> values(100 * row + 5); note(values.data()); }
+std::vector<float> first(10), second(3000);
+note(first.data());
+note(second.data());
+{ std::vector<float> third(7), fourth(7); note(fourth.data()); out[count++] = third[3]; third[3] = 7; }
+std::vector<float>().swap(first);
+std::vector<float> fifth(1), grown;
+for (int64_t i = 0; i < 50; ++i) { grown.push_back(1); }
+note(fifth.data());
+note(grown.data());
+std::vector<float>().swap(second);
+std::vector<float> last(5);
+note(last.data());
+out[count++] = last[3];
+"""
+
+
+def test_addresses_of_containers_do_not_show_that_a_call_among_timed_ones_is_guarded():
+    look = kernel(PLACES, name="places")
+    usual = results(look, 32)
+    before = len(_native.recorded_violations())
+    _native.guard_kernels("hidden")
+    try:
+        guarded = results(look, 32)
+    finally:
+        _native.guard_kernels(None)
+    assert _native.recorded_violations()[before:] == []
+    assert usual[0] == usual[1] and guarded == usual

@@ -14,7 +14,7 @@ use element::{Complex, Element, Ladder};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
 pub use float64::{MARGIN, against_float64, rounded};
 use half::{bf16, f16};
-pub use loose::{Exceptional, LooseFailure, loose_bound, loosely_close};
+pub use loose::{Exceptional, LooseFailure, LooseTerms, loose_bound, loosely_close};
 use passnet_record::DType;
 
 /// Data above this many bytes are compared by several threads.

@@ -1,11 +1,13 @@
 //! Values of a graph's inputs, made from the metas of its sample. The rules are in `docs/reference/inputs.md`.
 
 mod content;
+mod discrete;
 mod real;
 
 use std::num::NonZero;
 
 pub use content::{Content, UnknownContent};
+pub(crate) use discrete::is_fixed;
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use real::Real;
@@ -80,6 +82,10 @@ pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, I
             let (name, shape) = (meta.name.clone(), meta.shape.clone());
             return Err(InputError::DataLength { name, shape, expected, found: data.len() });
         }
+    }
+    if content == Content::Discrete && is_fixed(meta) {
+        discrete::fill(meta, stream, &mut out);
+        return Ok(out);
     }
     fill_by_type(meta, stream, content, &mut out);
     if content == Content::NonFinite {
@@ -316,9 +322,10 @@ impl<'a> FloatRule<'a> {
         let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * 0.2);
         let random = R::round(scaled + self.mean);
         match self.content {
-            Content::Random | Content::Varied | Content::NearDuplicate | Content::NonFinite => {
+            Content::Random | Content::Varied | Content::Discrete | Content::NearDuplicate | Content::NonFinite => {
                 self.within(random, normal, 100.0)
             }
+            Content::Wide => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),
             Content::Negative => self.within(-random.abs(), normal, 100.0),

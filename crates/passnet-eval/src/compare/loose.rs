@@ -34,6 +34,35 @@ pub enum Exceptional {
     Overflow,
     /// The inputs had NaN and infinities: the candidate's value must be the same, NaN for NaN.
     Expected,
+    /// The inputs were finite and of ordinary magnitude: the graph itself makes NaN of them, such as a softmax of a row that is
+    /// masked as a whole. The value must be the same, and integers are compared.
+    Computed,
+}
+
+/// Terms by which the elements of a round are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LooseTerms {
+    /// Meaning of a reference that is NaN or infinite.
+    pub exceptional: Exceptional,
+    /// The inputs have ordinary magnitudes, so that honest kernels are nearer than far from them.
+    pub is_near: bool,
+}
+
+impl LooseTerms {
+    fn bound(self, dtype: DType) -> Option<f64> {
+        if self.is_near { near_bound(dtype) } else { loose_bound(dtype) }
+    }
+}
+
+/// [`loose_bound`] for inputs of ordinary magnitudes.
+const fn near_bound(dtype: DType) -> Option<f64> {
+    match dtype {
+        DType::Float64 => Some(1e-6),
+        DType::Float32 => Some(1e-3),
+        DType::Float16 => Some(1e-2),
+        DType::BFloat16 => Some(3e-2),
+        _ => None,
+    }
 }
 
 /// Allowed difference relative to the tensor's largest finite reference magnitude; `None` for exact types.
@@ -60,23 +89,23 @@ pub fn loosely_close(
     candidate: &[u8],
     reference: &[u8],
     second: Option<&[u8]>,
-    exceptional: Exceptional,
+    terms: LooseTerms,
 ) -> Result<(), LooseFailure> {
-    if dtype.is_int() && exceptional == Exceptional::Expected {
+    if dtype.is_int() && terms.exceptional == Exceptional::Expected {
         return Ok(());
     }
     match dtype {
-        DType::Float64 => judge::<f64>(dtype, candidate, reference, second, exceptional),
-        DType::Float32 => judge::<f32>(dtype, candidate, reference, second, exceptional),
-        DType::Float16 => judge::<f16>(dtype, candidate, reference, second, exceptional),
-        DType::BFloat16 => judge::<bf16>(dtype, candidate, reference, second, exceptional),
-        DType::Int64 => judge::<i64>(dtype, candidate, reference, second, exceptional),
-        DType::Int32 => judge::<i32>(dtype, candidate, reference, second, exceptional),
-        DType::Int16 => judge::<i16>(dtype, candidate, reference, second, exceptional),
-        DType::Int8 => judge::<i8>(dtype, candidate, reference, second, exceptional),
-        DType::UInt8 | DType::Bool => judge::<u8>(dtype, candidate, reference, second, exceptional),
-        DType::Complex64 => judge::<Complex<f32>>(dtype, candidate, reference, second, exceptional),
-        DType::Complex128 => judge::<Complex<f64>>(dtype, candidate, reference, second, exceptional),
+        DType::Float64 => judge::<f64>(dtype, candidate, reference, second, terms),
+        DType::Float32 => judge::<f32>(dtype, candidate, reference, second, terms),
+        DType::Float16 => judge::<f16>(dtype, candidate, reference, second, terms),
+        DType::BFloat16 => judge::<bf16>(dtype, candidate, reference, second, terms),
+        DType::Int64 => judge::<i64>(dtype, candidate, reference, second, terms),
+        DType::Int32 => judge::<i32>(dtype, candidate, reference, second, terms),
+        DType::Int16 => judge::<i16>(dtype, candidate, reference, second, terms),
+        DType::Int8 => judge::<i8>(dtype, candidate, reference, second, terms),
+        DType::UInt8 | DType::Bool => judge::<u8>(dtype, candidate, reference, second, terms),
+        DType::Complex64 => judge::<Complex<f32>>(dtype, candidate, reference, second, terms),
+        DType::Complex128 => judge::<Complex<f64>>(dtype, candidate, reference, second, terms),
     }
 }
 
@@ -87,12 +116,12 @@ struct LooseRule {
 }
 
 impl LooseRule {
-    fn of<E: Element>(dtype: DType, reference: &[u8], exceptional: Exceptional) -> Self {
-        let allowed = loose_bound(dtype).map_or(0.0, |bound| {
+    fn of<E: Element>(dtype: DType, reference: &[u8], terms: LooseTerms) -> Self {
+        let allowed = terms.bound(dtype).map_or(0.0, |bound| {
             let scale = E::elements(reference).map(E::magnitude).filter(|m| m.is_finite()).fold(0.0, f64::max);
             FLOOR.max(bound * scale)
         });
-        Self { allowed, exceptional }
+        Self { allowed, exceptional: terms.exceptional }
     }
 
     fn holds<E: Element>(&self, candidate: E, reference: E) -> bool {
@@ -102,7 +131,7 @@ impl LooseRule {
                 candidate.equal(reference) || candidate.distance(reference) <= self.allowed
             }
             Exceptional::Overflow => true,
-            Exceptional::Expected => candidate.agrees(reference),
+            Exceptional::Expected | Exceptional::Computed => candidate.agrees(reference),
         }
     }
 }
@@ -112,10 +141,10 @@ fn judge<E: Element>(
     candidate: &[u8],
     reference: &[u8],
     second: Option<&[u8]>,
-    exceptional: Exceptional,
+    terms: LooseTerms,
 ) -> Result<(), LooseFailure> {
-    let rule = LooseRule::of::<E>(dtype, reference, exceptional);
-    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, exceptional), E::elements(second)));
+    let rule = LooseRule::of::<E>(dtype, reference, terms);
+    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, terms), E::elements(second)));
     let (mut first, mut wrong, mut unreliable) = (None, 0_u64, 0_u64);
     for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
         let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));
@@ -143,6 +172,9 @@ fn judge<E: Element>(
 mod tests {
     use super::*;
 
+    const OVERFLOW: LooseTerms = LooseTerms { exceptional: Exceptional::Overflow, is_near: false };
+    const EXPECTED: LooseTerms = LooseTerms { exceptional: Exceptional::Expected, is_near: false };
+
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_ne_bytes()).collect()
     }
@@ -150,32 +182,33 @@ mod tests {
     #[test]
     fn the_bound_follows_the_scale_of_the_reference() {
         let reference = bytes(&[1e6, -3.0, f32::INFINITY]);
-        assert_eq!(
-            loosely_close(DType::Float32, &bytes(&[1.001e6, 200.0, 0.0]), &reference, None, Exceptional::Overflow),
-            Ok(())
-        );
-        let failure = loosely_close(DType::Float32, &bytes(&[0.0, 0.0, 0.0]), &reference, None, Exceptional::Overflow)
-            .unwrap_err();
+        assert_eq!(loosely_close(DType::Float32, &bytes(&[1.001e6, 200.0, 0.0]), &reference, None, OVERFLOW), Ok(()));
+        let failure = loosely_close(DType::Float32, &bytes(&[0.0, 0.0, 0.0]), &reference, None, OVERFLOW).unwrap_err();
         assert_eq!((failure.index, failure.non_finite), (0, false));
         let failure =
-            loosely_close(DType::Float32, &bytes(&[f32::NAN, 0.0, 0.0]), &reference, None, Exceptional::Overflow)
-                .unwrap_err();
+            loosely_close(DType::Float32, &bytes(&[f32::NAN, 0.0, 0.0]), &reference, None, OVERFLOW).unwrap_err();
         assert!(failure.non_finite);
+    }
+
+    #[test]
+    fn ordinary_magnitudes_have_a_smaller_bound() {
+        let (reference, other) = (bytes(&[8.0, 1.0]), bytes(&[8.0, 1.05]));
+        let close = |terms| loosely_close(DType::Float32, &other, &reference, None, terms).is_ok();
+        assert!(close(OVERFLOW) && !close(LooseTerms { is_near: true, ..OVERFLOW }));
     }
 
     #[test]
     fn each_element_may_be_right_by_another_reference() {
         let (reference, second) = (bytes(&[1.0, f32::NAN, 5.0]), bytes(&[1.5, 2.0, 5.0]));
-        let close = |values: &[f32]| {
-            loosely_close(DType::Float32, &bytes(values), &reference, Some(&second), Exceptional::Expected).is_ok()
-        };
+        let close =
+            |values: &[f32]| loosely_close(DType::Float32, &bytes(values), &reference, Some(&second), EXPECTED).is_ok();
         assert!(close(&[1.0, 2.0, 5.0]) && close(&[1.5, f32::NAN, 5.0]));
         // Two elements of the reference are unreliable, so two may be wrong.
         assert!(close(&[1.25, 2.0, 5.0]) && close(&[1.25, 3.0, 5.0]));
         assert!(!close(&[1.25, 3.0, 6.0]));
         let all = |candidate: f32| {
             let (candidate, reference) = (bytes(&[candidate; 3]), bytes(&[1.0; 3]));
-            loosely_close(DType::Float32, &candidate, &reference, Some(&reference), Exceptional::Overflow).is_ok()
+            loosely_close(DType::Float32, &candidate, &reference, Some(&reference), OVERFLOW).is_ok()
         };
         assert!(all(1.0) && !all(2.0), "a reliable reference excuses nothing");
     }
@@ -184,9 +217,10 @@ mod tests {
     fn exact_types_must_be_equal() {
         let close =
             |exceptional| loosely_close(DType::Int32, &5_i32.to_ne_bytes(), &6_i32.to_ne_bytes(), None, exceptional);
-        assert!(close(Exceptional::Overflow).is_err());
-        assert_eq!(close(Exceptional::Expected), Ok(()), "a conversion of NaN gives any integer");
-        assert!(loosely_close(DType::Bool, &[1], &[0], None, Exceptional::Expected).is_err());
+        assert!(close(OVERFLOW).is_err());
+        assert_eq!(close(EXPECTED), Ok(()), "a conversion of NaN gives any integer");
+        assert!(close(LooseTerms { exceptional: Exceptional::Computed, ..OVERFLOW }).is_err());
+        assert!(loosely_close(DType::Bool, &[1], &[0], None, EXPECTED).is_err());
     }
 
     #[test]
@@ -203,15 +237,18 @@ mod tests {
             (f32::MAX, inf, false),
             (nan, 1.0, false),
         ] {
-            let judged =
-                loosely_close(DType::Float32, &bytes(&[candidate]), &bytes(&[reference]), None, Exceptional::Expected);
+            let judged = loosely_close(DType::Float32, &bytes(&[candidate]), &bytes(&[reference]), None, EXPECTED);
             assert_eq!(judged.is_ok(), is_right, "{candidate} for {reference}");
+            let computed = LooseTerms { exceptional: Exceptional::Computed, ..OVERFLOW };
+            let judged_again =
+                loosely_close(DType::Float32, &bytes(&[candidate]), &bytes(&[reference]), None, computed);
+            assert_eq!(judged_again, judged);
             if let Err(failure) = judged {
                 assert_eq!((failure.lost, failure.non_finite), (!reference.is_finite(), reference.is_finite()));
             }
         }
         let complex = |re: f32, im: f32| bytes(&[re, im]);
-        let close = |c: &[u8], e: &[u8]| loosely_close(DType::Complex64, c, e, None, Exceptional::Expected).is_ok();
+        let close = |c: &[u8], e: &[u8]| loosely_close(DType::Complex64, c, e, None, EXPECTED).is_ok();
         assert!(close(&complex(inf, nan), &complex(nan, nan)) && !close(&complex(1.0, 0.0), &complex(nan, 0.0)));
     }
 }

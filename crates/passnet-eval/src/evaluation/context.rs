@@ -78,6 +78,8 @@ pub(crate) struct GraphEvaluation<'a> {
     pub(super) learned: bool,
     /// Bytes that any candidate has to write; known when `learned`.
     pub(super) output_bytes: u64,
+    /// Shapes of the values that the graph returns; known when `learned`.
+    pub(super) shapes: Vec<Vec<u64>>,
 }
 
 impl<'a> GraphEvaluation<'a> {
@@ -107,6 +109,7 @@ impl<'a> GraphEvaluation<'a> {
             float64: Float64::default(),
             learned: false,
             output_bytes: 0,
+            shapes: Vec::new(),
         })
     }
 

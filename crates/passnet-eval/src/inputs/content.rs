@@ -8,6 +8,10 @@ pub enum Content {
     /// Random, and tensors that the metadata makes constant or literal vary as well.
     Varied,
     Zeros,
+    /// Random with a deviation of at least one: the range for which functions are made, which the metadata often misses.
+    Wide,
+    /// Random; integers and bools that the metadata fixes vary as well.
+    Discrete,
     /// A thousand times the random values, within the type's range.
     Large,
     /// The random values, all made negative.
@@ -22,14 +26,25 @@ pub enum Content {
 
 impl Content {
     /// All contents except the random one.
-    pub const ADVERSARIAL: [Self; 7] =
-        [Self::Varied, Self::Zeros, Self::Large, Self::Negative, Self::Tiny, Self::NearDuplicate, Self::NonFinite];
+    pub const ADVERSARIAL: [Self; 9] = [
+        Self::Varied,
+        Self::Wide,
+        Self::Discrete,
+        Self::Zeros,
+        Self::Large,
+        Self::Negative,
+        Self::Tiny,
+        Self::NearDuplicate,
+        Self::NonFinite,
+    ];
 
     /// Returns the name in settings and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
             Self::Varied => "varied",
+            Self::Wide => "wide",
+            Self::Discrete => "discrete",
             Self::Zeros => "zeros",
             Self::Large => "large",
             Self::Negative => "negative",
@@ -48,7 +63,9 @@ impl fmt::Display for Content {
 
 /// A content name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown input content `{0}`; known are varied, zeros, large, negative, tiny, near_duplicate, non_finite")]
+#[error(
+    "unknown input content `{0}`; known are varied, wide, discrete, zeros, large, negative, tiny, near_duplicate, non_finite"
+)]
 pub struct UnknownContent(pub String);
 
 impl FromStr for Content {

@@ -63,6 +63,9 @@ fn constants_literals_and_ranges() {
     constant.std = Some(0.0);
     constant.mean = Some(1.0);
     assert_eq!(floats(&fill(&constant, 1, Content::Large).unwrap()), [1.0; 8]);
+    let small = TensorMeta { std: Some(0.02), ..meta(DType::Float32, &[1000]) };
+    let wide = floats(&fill(&small, 1, Content::Wide).unwrap());
+    assert!(wide.iter().filter(|v| v.abs() > 1.0).count() > 200 && wide.iter().all(|v| v.abs() < 10.0));
     let varied = floats(&fill(&constant, 1, Content::Varied).unwrap());
     assert!(varied.iter().all(|v| (0.5..=1.5).contains(v)) && varied.iter().any(|v| (v - 1.0).abs() > 0.1));
 
@@ -117,6 +120,35 @@ fn non_finite_contents_have_few_exceptions_and_leave_bounded_tensors_alone() {
     ] {
         assert_eq!(count(&bounded, non_finite), 0);
     }
+}
+
+#[test]
+fn discrete_contents_change_integers_and_bools_that_are_fixed() {
+    let whole = |meta: &TensorMeta, content| -> Vec<i64> {
+        fill(meta, 1, content).unwrap().as_chunks().0.iter().map(|&c| i64::from_ne_bytes(c)).collect()
+    };
+    let of = |data: Vec<i64>| TensorMeta {
+        data: Some(data.into_iter().map(TensorValue::Int).collect()),
+        ..meta(DType::Int64, &[400])
+    };
+    // Indices stay among the literals; a mask of ones and indices without literals become zeros and ones.
+    for (meta, values) in [
+        (of((0..400).map(|i| 3 + i % 4).collect()), vec![3, 4, 5, 6]),
+        (of(vec![1; 400]), vec![0, 1]),
+        (of(vec![7; 400]), vec![0, 7]),
+        (meta(DType::Int64, &[400]), vec![0, 1]),
+    ] {
+        assert!(is_fixed(&meta));
+        let drawn = whole(&meta, Content::Discrete);
+        assert!(values.iter().all(|v| drawn.contains(v)) && drawn.iter().all(|v| values.contains(v)), "{values:?}");
+        assert_ne!(drawn, whole(&meta, Content::Random));
+    }
+    let mask = fill(&meta(DType::Bool, &[50, 16]), 1, Content::Discrete).unwrap();
+    let rows: Vec<usize> = mask.chunks(16).map(|row| row.iter().filter(|&&value| value == 1).count()).collect();
+    assert!([0, 16].iter().all(|all| rows.contains(all)) && rows.iter().any(|count| (1..16).contains(count)));
+    let mut range = meta(DType::Int32, &[4]);
+    (range.min_val, range.max_val) = (Some(0.0), Some(9.0));
+    assert!(!is_fixed(&range) && !is_fixed(&meta(DType::Float32, &[4])));
 }
 
 #[test]

@@ -106,12 +106,12 @@ fn adversarial_rounds_are_judged_by_scale() {
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
     assert_eq!(
-        judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), Content::Large, None),
+        judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), (Content::Large, -2), None),
         Ok(())
     );
     let stale = one(&[0.0, 1.0], &[2]);
     let failure =
-        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), Content::Large, None)
+        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), (Content::Large, -2), None)
             .unwrap_err();
     assert_eq!(failure.reason.code, "adversarial_differs");
     assert!(failure.reason.message.contains("`large`"));

@@ -88,13 +88,7 @@ pub(super) fn expect_use() {
 
 /// Returns memory that is zero, or `None` if there is no more.
 pub(super) fn allocate(bytes: usize, alignment: usize) -> Option<usize> {
-    let own = OWN.get().or_else(|| {
-        let made: &'static Mutex<Arena> = Box::leak(Box::new(Mutex::new(Arena::new()?)));
-        locked(&ARENAS).push(made);
-        OWN.set(Some(made));
-        Some(made)
-    })?;
-    locked(own).allocate(bytes.max(1), alignment.max(ALIGNMENT))
+    locked(own()?).allocate(bytes.max(1), alignment.max(ALIGNMENT))
 }
 
 /// Releases a block. Returns false if there is none that begins at this address.
@@ -102,6 +96,24 @@ pub(super) fn release(address: usize) -> bool {
     let is_own = OWN.get().is_some_and(|own| locked(own).release(address));
     // Another thread of the kernel may have allocated it.
     is_own || locked(&ARENAS).iter().any(|arena| locked(arena).release(address))
+}
+
+/// First byte and end of the arena of this thread, for a forked process that has it too; `None` where no kernel has containers.
+pub(super) fn of_thread() -> Option<(usize, usize)> {
+    if !IS_USED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let base = locked(own()?).base;
+    Some((base, base + ROOM))
+}
+
+fn own() -> Option<&'static Mutex<Arena>> {
+    OWN.get().or_else(|| {
+        let made: &'static Mutex<Arena> = Box::leak(Box::new(Mutex::new(Arena::new()?)));
+        locked(&ARENAS).push(made);
+        OWN.set(Some(made));
+        Some(made)
+    })
 }
 
 /// Returns whether an address lies in an arena, or on the closed pages around it.
@@ -118,7 +130,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Arena {
     fn new() -> Option<Self> {
-        let base = reserve(ROOM + 2 * GUARD).ok()? + GUARD;
+        let base = reserve_within_4_gib(ROOM + 2 * GUARD)? + GUARD;
         // Room for blocks, so that a kernel's stack seldom bears that of an allocation.
         let blocks = Vec::with_capacity(1024);
         Some(Self { base, open: base, free: base, used: base, blocks, mappings: Vec::new() })
@@ -190,6 +202,18 @@ fn reserve(bytes: usize) -> io::Result<usize> {
     #[expect(unsafe_code, reason = "a system call")]
     let base = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base as usize) }
+}
+
+/// The same, with the upper half of all addresses equal: the filter of a forked process compares the lower half.
+fn reserve_within_4_gib(bytes: usize) -> Option<usize> {
+    let first = reserve(bytes).ok()?;
+    if first >> 32 == (first + bytes) >> 32 {
+        return Some(first);
+    }
+    // A second mapping lies elsewhere, next to the first one.
+    let second = reserve(bytes).ok();
+    unmap((first, first + bytes));
+    second.filter(|second| second >> 32 == (second + bytes) >> 32)
 }
 
 /// Makes reserved pages memory.

@@ -64,6 +64,7 @@ pub(super) fn run(forked: &ForkedCall<'_>) -> io::Result<Outcome> {
     let mapping = forked.loaded.mapping();
     keeps.push(Keep { start: mapping.base, end: mapping.end, protection: None });
     keeps.extend(forked.reach.memory.iter().copied());
+    keeps.extend(forked.arena.map(|(start, end)| Keep { start, end, protection: None }));
     let plan = plan(forked, &memory, &keeps, area);
     control::make_known(memory.control());
     let left_out = LeftOut::new(&keeps);
@@ -80,8 +81,9 @@ pub(super) fn run(forked: &ForkedCall<'_>) -> io::Result<Outcome> {
             let access = Access::of_code(control.access.load(Ordering::SeqCst));
             let is_memory = matches!(access, Access::Read | Access::Write);
             let (heap, bytes) = stand_ins::heap(control);
-            // A kernel that goes far beyond a container is still next to it.
-            if is_memory && (heap..heap + 2 * bytes).contains(&address) {
+            // A kernel that goes far beyond a container is still next to it. Around an arena, there is other memory.
+            let bytes = if forked.arena.is_some() { bytes } else { 2 * bytes };
+            if is_memory && (heap..heap + bytes).contains(&address) {
                 Outcome::Container { access }
             } else {
                 Outcome::Fault { address, access }
@@ -107,6 +109,7 @@ fn plan<'m>(forked: &ForkedCall<'_>, memory: &'m PlanMemory, keeps: &[Keep], are
         area,
         level: call::level(),
         calls: memory.place(&calls),
+        arena: forked.arena,
         protections: memory.place(&protections),
         fills: memory.place(&forked.reach.fills),
         copy: (!forked.reach.is_filled).then(|| memory.place_room(&forked.reach.fills)),

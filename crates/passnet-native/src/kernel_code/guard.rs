@@ -24,6 +24,7 @@ pub use memory::{ALIGNMENT, GuardPlace, StrayAccess, TensorMemory};
 use region::{GUARD, OverlapCopy};
 
 use super::{
+    containers,
     entry::Entry,
     keep::{Access, Reach},
     place::PlacedImage,
@@ -103,7 +104,8 @@ pub unsafe fn call_guarded(
     let callee = callee.filter(|_| is_forked());
     if let (GuardPlace::Home | GuardPlace::Hidden, Some(callee)) = (side, callee) {
         let reach = Reach { is_filled: side == GuardPlace::Home, ..Reach::of_tensors(tensors) };
-        if let Some(stray) = in_fork(callee, words, &[], reach, tensors) {
+        let arena = if side == GuardPlace::Hidden { containers::of_thread() } else { None };
+        if let Some(stray) = in_fork((callee, arena), words, &[], reach, tensors) {
             return Ok(stray);
         }
     }
@@ -120,7 +122,8 @@ pub unsafe fn call_guarded(
         }
     }
     let forked = callee.filter(|_| side != GuardPlace::Home);
-    let forked = forked.and_then(|callee| in_fork(callee, &moved, &regions, Reach::of_regions(&regions), tensors));
+    let forked =
+        forked.and_then(|callee| in_fork((callee, None), &moved, &regions, Reach::of_regions(&regions), tensors));
     let stray = match forked {
         Some(stray) => stray,
         None => fault::watch(&regions, || work(&moved))?
@@ -140,11 +143,11 @@ fn is_forked() -> bool {
     launch <= FORKED || random_word().is_ok_and(|word| word % launch < FORKED)
 }
 
-/// Calls a kernel in a forked process. Returns the first stray access, if there is one; nothing where the call has to be made
+/// Calls a kernel in a forked process, with containers in an arena if there is one. Returns the first stray access, if there is one; nothing where the call has to be made
 /// in this process.
 #[cfg(target_arch = "x86_64")]
 fn in_fork(
-    callee: GuardedKernel<'_>,
+    (callee, arena): (GuardedKernel<'_>, Option<(usize, usize)>),
     words: &[u64],
     regions: &[OverlapCopy],
     reach: Reach,
@@ -153,7 +156,7 @@ fn in_fork(
     use super::forked::{ForkedCall, Outcome, place_of, run};
 
     let calls = split::calls(words, callee.range, split::threads());
-    let call = ForkedCall { loaded: callee.loaded, entry: callee.entry, calls, reach };
+    let call = ForkedCall { loaded: callee.loaded, entry: callee.entry, calls, reach, arena };
     match run(&call).ok()? {
         Outcome::Done => Some(None),
         Outcome::Other => None,
@@ -179,7 +182,7 @@ fn in_fork(
 
 #[cfg(not(target_arch = "x86_64"))]
 fn in_fork(
-    _: GuardedKernel<'_>,
+    _: (GuardedKernel<'_>, Option<(usize, usize)>),
     _: &[u64],
     _: &[OverlapCopy],
     _: Reach,

@@ -2,7 +2,7 @@
 
 use std::{
     ptr,
-    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 
 /// State of the process, for handlers and stand-ins. The parent sets it before it forks. It has a page of its own: the process has
@@ -19,18 +19,35 @@ pub(super) fn page() -> (usize, usize) {
 }
 
 /// State of a forked process, which its parent sees.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C, align(4096))]
 pub(super) struct Control {
     report: AtomicU32,
     pub(super) access: AtomicU32,
     pub(super) address: AtomicU64,
-    /// Next free byte and end of the memory that stands in for a heap.
-    pub(super) free: AtomicUsize,
-    pub(super) end: AtomicUsize,
-    /// Blocks of that memory.
-    pub(super) blocks: AtomicUsize,
+    pub(super) heap: Heap,
 }
+
+/// Memory that stands in for a heap. The process has no other place for its state.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Heap {
+    pub(super) start: AtomicUsize,
+    pub(super) end: AtomicUsize,
+    /// Next free byte.
+    pub(super) free: AtomicUsize,
+    /// End of all blocks so far.
+    pub(super) used: AtomicUsize,
+    /// It is the arena of timed calls, whose blocks lie where they lie in timed calls.
+    pub(super) is_arena: AtomicBool,
+    /// Blocks so far. Of an arena: those that are not released, by address.
+    pub(super) count: AtomicUsize,
+    /// First byte and end of each block of an arena. A block that is released has the first byte zero.
+    pub(super) blocks: [(AtomicUsize, AtomicUsize); MOST_BLOCKS],
+}
+
+/// Blocks of an arena whose release has an effect.
+pub(super) const MOST_BLOCKS: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {

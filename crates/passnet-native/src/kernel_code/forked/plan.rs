@@ -25,6 +25,8 @@ pub(in crate::kernel_code) struct ForkedCall<'c> {
     /// The words of each call.
     pub(in crate::kernel_code) calls: Vec<Vec<u64>>,
     pub(in crate::kernel_code) reach: Reach,
+    /// First byte and end of the arena of timed calls, if containers lie where they lie there.
+    pub(in crate::kernel_code) arena: Option<(usize, usize)>,
 }
 
 /// Work of the forked process.
@@ -36,6 +38,8 @@ pub(super) struct Plan<'m> {
     pub(super) area: Area,
     pub(super) level: u8,
     pub(super) calls: &'m [&'m [u64]],
+    /// First byte and end of the arena of timed calls, if containers lie there.
+    pub(super) arena: Option<(usize, usize)>,
     /// First byte, end, and protection of memory.
     pub(super) protections: &'m [(usize, usize, i32)],
     /// Bytes on the pages of tensors that are not theirs.

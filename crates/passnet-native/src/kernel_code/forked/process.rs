@@ -88,7 +88,7 @@ fn prepare(plan: &Plan<'_>) -> bool {
     if start < end_of_clock {
         protect(start, end_of_clock, libc::PROT_NONE);
     }
-    stand_ins::make_heap(plan.control)
+    stand_ins::make_heap(plan.control, plan.arena)
         && protect(base, constants, libc::PROT_READ | libc::PROT_EXEC)
         && (constants >= end || protect(constants, end, libc::PROT_READ))
         && plan.protections.iter().all(|&(start, end, protection)| protect(start, end, protection))

@@ -1,7 +1,8 @@
 //! Functions of libraries in a process that has one thread and no heap.
 //!
 //! OpenMP's functions behave as in a team of one thread. Memory comes from a mapping, and is not released. Only pages of blocks
-//! are open, and blocks end at a closed page, so that an access outside of a container is a fault.
+//! are open, and blocks end at a closed page, so that an access outside of a container is a fault. In hidden calls, memory comes
+//! from the arena of timed calls instead, in the same way: addresses of containers do not show that a call is checked.
 
 use std::{
     ffi::{c_int, c_long, c_uint, c_void},
@@ -9,7 +10,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use super::control::{Control, Report, control, leave};
+use super::control::{Control, Heap, MOST_BLOCKS, Report, control, leave};
 
 /// Memory of containers: address space, no memory until it is used.
 const HEAP: usize = 512 << 20;
@@ -23,7 +24,7 @@ pub(super) fn of(name: &str) -> Option<usize> {
     Some(match name {
         "_Znwm" | "_Znam" => allocate as *const () as usize,
         "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
-        _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => nothing as *const () as usize,
+        _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => release as *const () as usize,
         _ if name.starts_with("_ZSt") => give_up as *const () as usize,
         "GOMP_parallel" => parallel as *const () as usize,
         "GOMP_single_start" => yes as *const () as usize,
@@ -36,9 +37,20 @@ pub(super) fn of(name: &str) -> Option<usize> {
     })
 }
 
-/// Reserves the memory of containers: closed pages, none of them before a multiple of 4 GiB and some behind it.
+/// Takes the arena of timed calls as the memory of containers, or reserves some: closed pages, none of them before a multiple of
+/// 4 GiB and some behind it.
 #[expect(unsafe_code, reason = "a system call")]
-pub(super) fn make_heap(control: &Control) -> bool {
+pub(super) fn make_heap(control: &Control, arena: Option<(usize, usize)>) -> bool {
+    let heap = &control.heap;
+    let set = |start: usize, free: usize, end: usize| {
+        let places = [(&heap.start, start), (&heap.free, free), (&heap.used, free), (&heap.end, end)];
+        places.iter().for_each(|(place, value)| place.store(*value, Ordering::SeqCst));
+    };
+    if let Some((start, end)) = arena {
+        heap.is_arena.store(true, Ordering::SeqCst);
+        set(start, start, end);
+        return true;
+    }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // A second mapping lies elsewhere, next to the first one.
     for _ in 0..2 {
@@ -49,8 +61,7 @@ pub(super) fn make_heap(control: &Control) -> bool {
         }
         let (base, end) = (base as usize, base as usize + HEAP);
         if base >> 32 == end >> 32 {
-            control.free.store(base + PAGE, Ordering::SeqCst);
-            control.end.store(end, Ordering::SeqCst);
+            set(base, base + PAGE, end);
             return true;
         }
     }
@@ -59,7 +70,8 @@ pub(super) fn make_heap(control: &Control) -> bool {
 
 /// First byte and bytes of the memory that the process may open.
 pub(super) fn heap(control: &Control) -> (usize, usize) {
-    (control.end.load(Ordering::SeqCst).saturating_sub(HEAP), HEAP)
+    let start = control.heap.start.load(Ordering::SeqCst);
+    (start, control.heap.end.load(Ordering::SeqCst) - start)
 }
 
 /// Opens pages. The process may make this system call.
@@ -77,23 +89,69 @@ extern "C" fn allocate(bytes: usize) -> *mut c_void {
 
 /// Returns memory that is zero, as that of the ordinary functions.
 extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
-    let Some(control) = control() else { give_up(ptr::null()) };
-    let (free, alignment) = (control.free.load(Ordering::SeqCst), alignment.max(ALIGNMENT));
-    let is_closed = control.blocks.fetch_add(1, Ordering::SeqCst) < MOST_CLOSED;
+    let Some(heap) = control().map(|control| &control.heap) else { give_up(ptr::null()) };
+    let (free, alignment) = (heap.free.load(Ordering::SeqCst), alignment.max(ALIGNMENT));
+    if heap.is_arena.load(Ordering::SeqCst) {
+        return from_arena(heap, bytes.max(1), alignment).unwrap_or_else(|| give_up(ptr::null()));
+    }
+    let is_closed = heap.count.fetch_add(1, Ordering::SeqCst) < MOST_CLOSED;
     let placed = bytes.max(1).checked_next_multiple_of(alignment).and_then(|bytes| {
         let first = free.next_multiple_of(alignment);
         let end = first.checked_add(bytes)?;
         // At the end of its last page.
         let page = if is_closed { end.checked_next_multiple_of(PAGE.max(alignment))? } else { end };
         let next = if is_closed { page + PAGE } else { page };
-        (next <= control.end.load(Ordering::SeqCst)).then_some((page - bytes, page, next))
+        (next <= heap.end.load(Ordering::SeqCst)).then_some((page - bytes, page, next))
     });
     let Some((first, page, next)) = placed else { give_up(ptr::null()) };
-    control.free.store(next, Ordering::SeqCst);
+    heap.free.store(next, Ordering::SeqCst);
     if !open(first / PAGE * PAGE, page.next_multiple_of(PAGE)) {
         give_up(ptr::null())
     }
     first as *mut c_void
+}
+
+/// Returns memory of an arena that is zero, at the address that `containers` would choose.
+#[expect(unsafe_code, reason = "an arena is known by its addresses")]
+fn from_arena(heap: &Heap, bytes: usize, alignment: usize) -> Option<*mut c_void> {
+    let start = heap.free.load(Ordering::SeqCst).checked_next_multiple_of(alignment)?;
+    let end = start.checked_add(bytes).filter(|end| *end <= heap.end.load(Ordering::SeqCst))?;
+    if !open(start / PAGE * PAGE, end.next_multiple_of(PAGE)) {
+        return None;
+    }
+    let used = heap.used.fetch_max(end, Ordering::SeqCst);
+    if start < used {
+        // SAFETY: open pages of the arena, which no block has.
+        unsafe { ptr::write_bytes(start as *mut u8, 0, end.min(used) - start) };
+    }
+    heap.free.store(end, Ordering::SeqCst);
+    let number = heap.count.fetch_add(1, Ordering::SeqCst);
+    if let Some((first, last)) = heap.blocks.get(number) {
+        first.store(start, Ordering::SeqCst);
+        last.store(end, Ordering::SeqCst);
+    }
+    Some(start as *mut c_void)
+}
+
+/// Releases a block of an arena, as `containers` does; other memory is not released.
+extern "C" fn release(address: *const c_void) {
+    let Some(heap) = control().map(|control| &control.heap).filter(|heap| heap.is_arena.load(Ordering::SeqCst)) else {
+        return;
+    };
+    let mut count = heap.count.load(Ordering::SeqCst);
+    if count > MOST_BLOCKS {
+        return;
+    }
+    let start = |number: usize| heap.blocks[number].0.load(Ordering::SeqCst);
+    // Most blocks are released in the opposite order.
+    let Some(number) = (0..count).rev().find(|&number| start(number) == address.addr()) else { return };
+    heap.blocks[number].0.store(0, Ordering::SeqCst);
+    while count > 0 && start(count - 1) == 0 {
+        count -= 1;
+    }
+    let free = count.checked_sub(1).map_or(&heap.start, |last| &heap.blocks[last].1).load(Ordering::SeqCst);
+    heap.free.store(free, Ordering::SeqCst);
+    heap.count.store(count, Ordering::SeqCst);
 }
 
 /// Ends the process; the same call elsewhere shows what there is to say.
