@@ -11,8 +11,9 @@ use super::{
 use crate::format::counted;
 
 const BOX_HEIGHT: f64 = 38.0;
-/// Width of a character of the labels.
-const CHAR: f64 = 6.7;
+/// Width of a character of the labels, at least, in the monospace fonts of common systems (0.61 of their size).
+const CHAR: f64 = 7.3;
+
 /// Draws a graph. `types` are of its values, inputs first; missing ones are left out. `replaced` marks values that a
 /// rewriting removes; missing ones stay. A graph that is too large to be read as a drawing is given as text alone.
 pub(crate) fn graph_drawing(graph: &Graph, types: &[Option<String>], replaced: &[bool], label: &str) -> Markup {

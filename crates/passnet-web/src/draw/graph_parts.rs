@@ -152,10 +152,11 @@ fn value_box(graph: &Graph, value: ValueId, kind: Option<&str>) -> NodeBox {
         },
         Some(node) => {
             let callee = graph.node(node).callee;
-            let is_new = op_name(callee).starts_with("passnet_");
+            let op = op_name(callee);
+            let is_new = op.starts_with("passnet_");
             NodeBox {
                 class: if is_new { "op new" } else { "op" },
-                name: shortened(&op_name(callee)),
+                name: shortened(without_package(&op)),
                 kind: shortened(kind.unwrap_or(name)),
                 title: typed(format!("{name} = {}", graph.call_text(node))),
             }
@@ -169,6 +170,13 @@ fn op_name(callee: Callee<'_>) -> String {
         Callee::Method(name) => format!(".{name}"),
         Callee::Function(path) => path.rsplit('.').next().unwrap_or(path).to_owned(),
     }
+}
+
+/// Returns the name of a replacement without that of its package, `passnet_passes_0_`, which readers did not choose.
+fn without_package(op: &str) -> &str {
+    let rest =
+        op.strip_prefix("passnet_passes_").map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    rest.and_then(|rest| rest.strip_prefix('_')).filter(|rest| !rest.is_empty()).unwrap_or(op)
 }
 
 fn shortened(text: &str) -> String {
@@ -193,6 +201,14 @@ mod tests {
             }
         }
         builder.finish(&[value.into()]).expect("a chain is a graph")
+    }
+
+    #[test]
+    fn replacements_are_named_by_their_pass_and_function() {
+        assert_eq!(without_package("passnet_passes_12_fuse_0_fused"), "fuse_0_fused");
+        for op in ["passnet_passes_", "passnet_passes_1_", "passnet_other", "relu"] {
+            assert_eq!(without_package(op), op);
+        }
     }
 
     #[test]
