@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,22 +101,77 @@ def test_other_files_than_the_manifests_are_refused(library: Path, tmp_path: Pat
         passnet.load(library)
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        *("model.py", "absent.py:build", "model.py:absent", "model.py:nothing"),
-        *("syntax.py:build", "imports.py:build", "bytes.py:build", "text.txt:build"),
-    ],
-)
-def test_what_is_no_model_is_wrong_use(
-    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+WRONG = {
+    "model.py": "write it as `model.py:build`",
+    "model.py:": "write it as `model.py:build`",
+    "absent.py:build": "no such file",
+    ".:build": "directory",
+    "model.py:absent": "no function `absent`",
+    "model.py:nothing": "returned a `int`",
+    "model.py:fails": "model.py:21: `fails` failed: ValueError: no weights",
+    "model.py:wrong": "model.py:13: the model fails for its arguments: TypeError",
+    "model.py:text": "cannot be called",
+    "syntax.py:build": "syntax.py:1:11: syntax error",
+    "imports.py:build": "imports.py:1: cannot be imported: ModuleNotFoundError",
+    "leaves.py:build": "leaves.py:2: cannot be imported: SystemExit",
+    "bytes.py:build": "cannot be read as Python",
+    "text.txt:build": "has to end in `.py`",
+}
+MORE = """
+def fails():
+    raise ValueError("no weights")
+
+def wrong():
+    return Model(), ("text",)
+
+def text():
+    return "model", ()
+"""
+
+
+@pytest.fixture
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    Path("model.py").write_text(MODEL)
+    Path("model.py").write_text(MODEL + MORE)
     Path("syntax.py").write_text("def build(:\n")
-    Path("imports.py").write_text("import no_such_package\n")
+    Path("imports.py").write_text("import no_such_package  # build\n")
+    Path("leaves.py").write_text("import sys\nsys.exit(1)\n\ndef build(): ...\n")
     Path("bytes.py").write_bytes(b"\x00\xff")
     Path("text.txt").write_text(MODEL)
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize("spec", WRONG)
+def test_what_is_no_model_is_wrong_use(spec: str, capsys: pytest.CaptureFixture[str]):
     assert optimize.main([spec, "--out", "library"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: ") and any(part in said for part in spec.split(":"))
+    assert said.startswith("error: ") and said.count("\n") == 1 and WRONG[spec] in said, said
+    assert not Path("library").exists()
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize(
+    ("option", "value", "code", "message"),
+    [
+        ("--out", "text.txt", 2, "text.txt: cannot be the directory"),
+        ("--report", "absent/page.html", 2, "the directory absent does not exist"),
+        ("--report", ".", 2, "it is a directory"),
+        ("--passes", "absent", 2, "absent: there is no such pass directory"),
+        ("--device", "gpu", 2, "`gpu` is no device"),
+        ("--device", "xla", 2, "not supported"),
+        ("--device", "cuda:99", 3, "there is no device `cuda:99`"),
+    ],
+)
+def test_wrong_options_are_reported_before_the_work(
+    option: str, value: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
+):
+    assert optimize.main(["model.py:build", "--out", "library", option, value]) == code
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize("spec", ["model.py", "absent.py:build", "model.py:absent", "syntax.py:build"])
+def test_a_typo_is_reported_before_torch_is_imported(spec: str):
+    code = "import sys; from passnet import optimize; code = optimize.main(sys.argv[1:]); sys.exit(10 * ('torch' in sys.modules) + code)"
+    finished = subprocess.run([sys.executable, "-c", code, spec, "--out", "library"], capture_output=True, check=False)
+    assert finished.returncode == 2, finished.stderr

@@ -102,6 +102,10 @@ pub struct ClientOptions {
 
 /// Maximum pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// Tries to connect to a server that has not answered yet. A wrong address is more likely than a server that starts.
+const CONNECTION_TRIES: u32 = 3;
+/// Maximum pause between these tries.
+const CONNECTION_PAUSE: Duration = Duration::from_secs(1);
 /// Interval at which a pause checks for a stop request.
 const NAP: Duration = Duration::from_millis(50);
 /// Approximate bytes per token, for servers that do not count.
@@ -116,6 +120,8 @@ pub struct ModelClient {
     agent: ureq::Agent,
     url: String,
     quirks: Mutex<Quirks>,
+    /// Whether the server has answered at least once.
+    is_reached: AtomicBool,
 }
 
 impl ModelClient {
@@ -129,7 +135,7 @@ impl ModelClient {
             ChatApi::Anthropic => format!("{}/v1/messages", base.trim_end_matches("/v1")),
         };
         let quirks = Mutex::new(Quirks { text_tools: options.text_tools, ..Quirks::default() });
-        Self { agent: http::agent(options.timeout), url, quirks, options }
+        Self { agent: http::agent(options.timeout), url, quirks, is_reached: AtomicBool::new(false), options }
     }
 
     fn quirks(&self) -> Quirks {
@@ -171,8 +177,8 @@ impl ModelClient {
             }
         };
         let body = body.to_string();
-        let response =
-            http::post(&self.agent, &self.url, &headers, body.as_bytes(), timeout).map_err(Problem::broken)?;
+        let response = http::post(&self.agent, &self.url, &headers, body.as_bytes(), timeout)?;
+        self.is_reached.store(true, Ordering::Relaxed);
         if !(200..300).contains(&response.status) {
             return Err(answer::of_status(response.status, &response.body, response.retry_after));
         }
@@ -186,6 +192,20 @@ impl ModelClient {
             usage.cost_usd = options.prices.map(|prices| cost(usage, prices));
         }
         Ok((answer, response.body))
+    }
+
+    fn completion(&self, answer: ModelAnswer, raw: &[u8], retries: u32, begin: Instant) -> Completion {
+        // The raw answer goes to a file that may be published, and some servers repeat the headers of a request.
+        let raw = self.hide(String::from_utf8_lossy(raw).into_owned()).into_bytes();
+        Completion {
+            reply: answer.reply,
+            finish: answer.finish,
+            usage: answer.usage.unwrap_or_default(),
+            raw,
+            retries,
+            latency_ns: begin.elapsed().as_nanos() as u64,
+            notes: answer.notes,
+        }
     }
 
     fn hide(&self, text: String) -> String {
@@ -209,20 +229,7 @@ impl LanguageModel for ModelClient {
             // Read again for each try: another thread may have learnt more about the server meanwhile.
             let quirks = self.quirks();
             let (why, after) = match self.ask(request, quirks, self.options.timeout.min(left)) {
-                Ok((answer, raw)) => {
-                    // The raw answer goes to a file that may be published, and some servers repeat the headers of a
-                    // request.
-                    let raw = self.hide(String::from_utf8_lossy(&raw).into_owned()).into_bytes();
-                    return Ok(Completion {
-                        reply: answer.reply,
-                        finish: answer.finish,
-                        usage: answer.usage.unwrap_or_default(),
-                        raw,
-                        retries,
-                        latency_ns: begin.elapsed().as_nanos() as u64,
-                        notes: answer.notes,
-                    });
-                }
+                Ok((answer, raw)) => return Ok(self.completion(answer, &raw, retries, begin)),
                 Err(Problem::TooLong(why)) => return Err(ModelError::TooLong(self.hide(why))),
                 Err(Problem::Refused { status, why }) => {
                     return Err(ModelError::Refused { status, message: self.hide(why) });
@@ -239,9 +246,18 @@ impl LanguageModel for ModelClient {
                     tracing::debug!("the server asks for {adaptation:?}");
                     continue;
                 }
-                Err(Problem::Passing { why, after }) => (self.hide(why), after),
+                Err(Problem::Unreachable(why)) if !self.is_reached.load(Ordering::Relaxed) => {
+                    if retries + 1 >= CONNECTION_TRIES {
+                        return Err(ModelError::Unreachable { url: self.hide(self.url.clone()), why: self.hide(why) });
+                    }
+                    (why, Some(self.options.backoff.min(CONNECTION_PAUSE)))
+                }
+                // A server that has answered before probably restarts.
+                Err(Problem::Unreachable(why)) => (why, None),
+                Err(Problem::Passing { why, after }) => (why, after),
             };
             retries += 1;
+            let why = self.hide(why);
             if retries > self.options.retries {
                 return Err(ModelError::Exhausted { tries: retries, last: why });
             }

@@ -68,6 +68,14 @@ pub enum ModelError {
     /// The conversation is longer than the model's context.
     #[error("the conversation is too long for the model: {0}")]
     TooLong(String),
+    /// The address has no server.
+    #[error("there is no server at {url}: {why}; start the server, or correct its address")]
+    Unreachable {
+        /// Address of the server.
+        url: String,
+        /// Failure of the connection.
+        why: String,
+    },
     /// All retries failed.
     #[error("no usable answer after {tries} tries; the last one: {last}")]
     Exhausted {

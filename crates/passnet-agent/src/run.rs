@@ -333,11 +333,11 @@ impl AttemptsState<'_> {
     }
 }
 
-/// Returns whether every other attempt would fail too: wrong key, unknown model, broken referee.
+/// Returns whether every other attempt would fail too: wrong key, unknown model, no server, broken referee.
 fn is_fatal(error: &AttemptError) -> bool {
     matches!(
         error,
-        AttemptError::Model(ModelError::Refused { status: 401..=404, .. })
+        AttemptError::Model(ModelError::Refused { status: 401..=404, .. } | ModelError::Unreachable { .. })
             | AttemptError::Eval(_)
             | AttemptError::Io(_)
     )

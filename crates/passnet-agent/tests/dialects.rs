@@ -133,6 +133,32 @@ fn temporary_failures_are_retried_and_permanent_ones_reported() {
     assert_eq!(server.seen.lock().unwrap().len(), 1);
 }
 
+/// A port without a server fails after a few tries, however many retries a busy server gets. A server that answered before is
+/// given all of them.
+#[test]
+fn a_closed_port_is_reported_as_a_missing_server() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let patient = ClientOptions { retries: 1000, ..client_options(&format!("http://{closed}/v1")) };
+    let error = ask(&ModelClient::new(patient)).unwrap_err();
+    assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&closed.to_string()) && text.contains("connection refused"), "{text}");
+
+    // A server that answers once and ends.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        server::answer_once(&stream, says("fine", &[]));
+    });
+    let client = ModelClient::new(ClientOptions { retries: 4, ..client_options(&url) });
+    ask(&client).unwrap();
+    server.join().unwrap();
+    let error = ask(&client).unwrap_err();
+    assert!(matches!(error, ModelError::Exhausted { tries: 5, .. }), "{error}");
+}
+
 #[test]
 fn a_server_is_asked_the_way_it_wants() {
     let server = Server::start(|_, request| {

@@ -68,13 +68,10 @@ impl AttackEntry {
         })
     }
 
-    fn matches(&self, filters: &[String]) -> bool {
+    fn matches(&self, filter: &str) -> bool {
         let last = self.name.rsplit('/').next().unwrap_or_default();
         let names = [self.name.as_str(), last, self.meta.id.as_str()];
-        filters.is_empty()
-            || filters
-                .iter()
-                .any(|filter| self.meta.family == *filter || names.iter().any(|name| name.starts_with(filter.as_str())))
+        self.meta.family == filter || names.iter().any(|name| name.starts_with(filter))
     }
 }
 
@@ -98,7 +95,11 @@ pub(crate) fn read_all(directory: &Path, filters: &[String]) -> Result<Vec<Attac
         if entry.is_honest() { &mut passes } else { &mut attacks }.push(entry);
     }
     attacks.extend(passes);
-    attacks.retain(|entry| entry.matches(filters));
+    // One filter with a typo would silently run fewer attacks.
+    if let Some(filter) = filters.iter().find(|filter| !attacks.iter().any(|entry| entry.matches(filter))) {
+        return Err(AttackError::NoMatch { directory: directory.to_owned(), filter: filter.clone() });
+    }
+    attacks.retain(|entry| filters.is_empty() || filters.iter().any(|filter| entry.matches(filter)));
     Ok(attacks)
 }
 
@@ -144,6 +145,8 @@ mod tests {
         assert_eq!(names(&["slow"]), ["timing/slow-clock"]);
         assert_eq!(names(&["timing"]), ["A0", "timing/slow-clock"]);
         assert_eq!(names(&["honest/"]), ["honest/relu"]);
+        let typo = read_all(root.path(), &["slow".to_owned(), "honset".to_owned()]);
+        assert!(typo.err().unwrap().to_string().contains("the filter `honset`"));
         let entry = &read_all(root.path(), &["slow".to_owned()]).unwrap()[0];
         assert_eq!(entry.files[0].0, "kernels/k.cpp");
         add(root.path(), "honest/attack", ATTACK);

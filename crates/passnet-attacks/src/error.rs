@@ -25,6 +25,14 @@ pub enum AttackError {
         path: PathBuf,
         message: String,
     },
+    /// No entry matches a filter.
+    #[error("{directory}: no entry matches the filter `{filter}`; a filter is a family, or the beginning of a name")]
+    NoMatch {
+        /// The attack suite.
+        directory: PathBuf,
+        /// The filter.
+        filter: String,
+    },
     /// The pass directory of an entry is malformed.
     #[error("attack {name}: {source}")]
     Passes {

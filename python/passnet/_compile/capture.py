@@ -27,6 +27,7 @@ from passnet._compile.instances import Arguments
 from passnet._compile.layout import Assigned, Layout, LayoutError, Leaf, Refilled, layout_of
 from passnet._compile.outputs import output_layouts
 from passnet._compile.outside import reason_outside
+from passnet._compile.refused import refusal_of
 
 # Elements of the largest argument that may be a counter.
 _COUNTER = 256
@@ -192,10 +193,9 @@ class _Recorder:
 
     def __call__(self, module: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         self.graphs += 1
-        if torch.is_grad_enabled() and any("checkpoint" in str(node.target) for node in module.graph.nodes):
-            # Only AOTAutograd gives the second computation the random numbers of the first.
-            self.refusal = "parts of it are computed again for the gradients (checkpointing)"
-            raise NotCapturedError(self.refusal)
+        if (refusal := refusal_of(module.graph)) is not None:
+            self.refusal = refusal
+            raise NotCapturedError(refusal)
         # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
         module = self.module = torch.fx.GraphModule(module, module.graph)
         self.effect, written = _python_effect(self.arguments)

@@ -19,3 +19,11 @@ class NotCapturedError(Exception):
         self.result = result
         self.may_pass = may_pass
         self.growing = growing
+
+
+class UsageError(Exception):
+    """A wrong option of `passnet.optimize`, or a specification that names no model."""
+
+
+class DeviceError(Exception):
+    """The machine does not have the device, or the interpreter has no PyTorch."""

@@ -29,6 +29,8 @@ pub(super) enum Adaptation {
 pub(super) enum Problem {
     /// Temporary; retry after a pause.
     Passing { why: String, after: Option<Duration> },
+    /// The address has no server: the connection is refused, or the host has no address.
+    Unreachable(String),
     /// The server wants another form of request.
     Dialect(Adaptation),
     /// The conversation exceeds the context.

@@ -67,6 +67,13 @@ impl Server {
     }
 }
 
+/// Answers the request of one connection.
+pub(crate) fn answer_once(stream: &TcpStream, answer: Answer) {
+    if read(stream).is_some() {
+        let _ = write(stream, answer);
+    }
+}
+
 fn read(stream: &TcpStream) -> Option<Seen> {
     let mut reader = BufReader::new(stream);
     let (mut first, mut headers, mut length) = (String::new(), String::new(), 0);

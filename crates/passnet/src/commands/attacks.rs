@@ -49,10 +49,12 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
     exit_code(report.is_clean())
 }
 
-/// A fork server that does not start says nothing about the attacks: the machine is not fit, code 3.
+/// A fork server that does not start says nothing about the attacks: the machine is not fit, code 3. A filter that matches nothing is
+/// wrong usage, code 2.
 fn explain(error: AttackError) -> anyhow::Error {
     match error {
         AttackError::Eval(EvalError::Zygote(error)) => unfit(error.to_string()),
+        error @ AttackError::NoMatch { .. } => usage(error.to_string()),
         error => error.into(),
     }
 }

@@ -9,7 +9,7 @@ use passnet_record::services::Optimized;
 use passnet_services::{Interpreter, OptimizeOptions};
 
 use crate::{
-    failure::{exit_code, unfit, usage},
+    failure::{UNFIT, USAGE, exit_code, unfit},
     output,
 };
 use passnet_flags::OptimizeArgs;
@@ -24,10 +24,14 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<ExitCode> {
         report: args.report.as_deref(),
         modes: &args.mode,
     };
-    let finished = Interpreter::find().optimize(&options).context("cannot start Python")?;
+    let interpreter = Interpreter::find();
+    let finished = interpreter.optimize(&options).map_err(|error| {
+        unfit(format!("cannot start {}: {error}; set PASSNET_PYTHON", interpreter.python.display()))
+    })?;
     match finished.status.code() {
         Some(0 | 1) if !finished.stdout.is_empty() => {}
-        Some(2) => return Err(usage("see above")),
+        // The process has printed its error.
+        Some(code @ (2 | 3)) => return Ok(ExitCode::from(if code == 2 { USAGE } else { UNFIT })),
         _ => {
             let status = finished.status;
             return Err(unfit(format!("the process that compiles the model ended with {status}; see above")));

@@ -88,6 +88,11 @@ fn wrong_and_damaged_files_are_wrong_use() {
     check(&["traj", "stats", "no/such"], 2, &["no/such"]);
     check(&["submit", "no/such", "--to", "http://127.0.0.1:1"], 2, &["no/such"]);
     check(&["attacks", "no/such"], 2, &["no/such: no attack suite"]);
+    let filters = ["attacks", "--filter", "timing", "--filter", "nothing"];
+    check(&filters, 2, &["attacks: no entry matches the filter `nothing`"]);
+    let optimize = ["optimize", "model.py:build", "--out", &empty];
+    let text = check(&optimize, 3, &["cannot start /nonexistent/python", "PASSNET_PYTHON"]);
+    assert_eq!(text.matches("error: ").count(), 1, "{text}");
     // Before a process is started for it.
     check(&["bench", "run", TASK, "--author", "eager", "--out", &inside], 2, &["cannot be a folder"]);
     check(&["fuse", TASK, "--out", &inside], 2, &["cannot be a folder"]);

@@ -1,0 +1,178 @@
+"""What `passnet.optimize` does with PyTorch: builds the model, compiles it, times it, and writes the pass library."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet._compile import page
+from passnet._compile.api import compile
+from passnet._compile.errors import DeviceError, UsageError
+from passnet._compile.library import write
+from passnet._passes.errors import PassError
+from passnet._summary import summary
+
+_CALLS = 30
+_BUDGET_S = 20.0
+_MEASURED = ("model", "device", "threads", "median_ns", "compiled")
+
+
+def optimize(options: argparse.Namespace) -> int:
+    """Makes one model faster, prints the result as JSON, and returns the exit status.
+
+    Raises :class:`UsageError` or :class:`DeviceError`.
+    """
+    device = _device(options.device)
+    model, args, kwargs = _build(options.spec, device)
+    try:
+        compiled = compile(model, passes=options.passes, cuda_graphs="auto" if device.type != "cpu" else False)
+    except PassError as error:
+        raise UsageError(str(error)) from error
+    with torch.no_grad():
+        _try(options.spec, model, args, kwargs)
+        sides, failures = _sides(model, compiled, options.modes, (args, kwargs))
+        times = _times(sides, (args, kwargs), device)
+    report = compiled.report()
+    result = {
+        "schema_version": 1,
+        "model": options.spec,
+        "device": _device_name(device),
+        "threads": torch.get_num_threads(),
+        "median_ns": times,
+        "failures": failures,
+        "compiled": report.as_dict(),
+    }
+    result["passes"] = write(options.out, report.specialisations, {key: result[key] for key in _MEASURED})
+    if options.report is not None:
+        options.report.write_text(page.report(result), encoding="utf-8")
+    print(json.dumps(result))
+    return int(times["passnet"] > times["eager"] or not result["passes"])
+
+
+def _device(text: str) -> torch.device:
+    try:
+        device = torch.device(text)
+    except RuntimeError as error:
+        raise UsageError(f"`{text}` is no device; use cpu, cuda or cuda:N") from error
+    if device.type not in ("cpu", "cuda"):
+        raise UsageError(f"the device `{text}` is not supported; use cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        found = f"PyTorch finds {count} GPU{'' if count == 1 else 's'}" if count else "PyTorch finds no GPU"
+        raise DeviceError(f"there is no device `{text}`: {found}; `passnet doctor` says more")
+    return device
+
+
+def _place(error: BaseException, path: str) -> str:
+    """Returns `file:line` of the last line of the user's file that an exception passed, or the file alone."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == Path(path).absolute() and frame.lineno]
+    return f"{path}:{lines[-1]}" if lines else path
+
+
+def _build(spec: str, device: torch.device) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    path, _, name = spec.rpartition(":")
+    file = Path(path).absolute()
+    # A file such as `random.py` must not replace a module that others import.
+    module_name = file.stem if file.stem not in sys.modules else f"passnet_model_{file.stem}"
+    found = importlib.util.spec_from_file_location(module_name, file)
+    if found is None or found.loader is None:
+        raise UsageError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[module_name] = module
+    sys.path.insert(0, str(file.parent.resolve()))
+    try:
+        found.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{_place(error, path)}: cannot be imported: {summary(error)}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise UsageError(f"{path}: there is no function `{name}`")
+    try:
+        built = function()
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{_place(error, path)}: `{name}` failed: {summary(error)}") from error
+    match built:
+        case (model, tuple() | list() as args):
+            kwargs: dict[str, Any] = {}
+        case (model, tuple() | list() as args, dict() as kwargs):
+            pass
+        case other:
+            raise UsageError(
+                f"{path}: `{name}` returned a `{type(other).__name__}`, not (model, args) or (model, args, kwargs)"
+            )
+    if not callable(model):
+        raise UsageError(
+            f"{path}: the model that `{name}` returned is a `{type(model).__name__}`, which cannot be called"
+        )
+    if isinstance(model, torch.nn.Module):
+        model = model.eval().to(device)
+    args, kwargs = torch.utils._pytree.tree_map_only(
+        torch.Tensor, lambda value: value.to(device), (tuple(args), kwargs)
+    )
+    return model, args, kwargs
+
+
+def _try(spec: str, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Calls the model once without PassNet: a call that fails in PyTorch is an error of the specification."""
+    path = spec.rpartition(":")[0]
+    try:
+        model(*args, **kwargs)
+    except Exception as error:
+        raise UsageError(f"{_place(error, path)}: the model fails for its arguments: {summary(error)}") from error
+
+
+def _sides(
+    model: Callable[..., Any], compiled: Callable[..., Any], modes: Sequence[str], call: tuple[Any, Any]
+) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
+    """The functions that are timed, each called twice already, and why others are missing."""
+    args, kwargs = call
+    sides: dict[str, Callable[..., Any]] = {"eager": model, "passnet": compiled}
+    sides |= {f"torch.compile {mode}": torch.compile(model, mode=mode) for mode in modes}
+    failures: dict[str, str] = {}
+    for name, function in list(sides.items()):
+        try:
+            for _ in range(2):
+                function(*args, **kwargs)
+        except Exception as error:
+            if name in ("eager", "passnet"):
+                raise
+            failures[name] = summary(error)
+            del sides[name]
+    return sides, failures
+
+
+def _times(sides: dict[str, Callable[..., Any]], call: tuple[Any, Any], device: torch.device) -> dict[str, float]:
+    """Median nanoseconds of a call of each side, called in turns."""
+    args, kwargs = call
+    samples: dict[str, list[int]] = {name: [] for name in sides}
+    started = time.monotonic()
+    for number in range(_CALLS):
+        for name, function in sides.items():
+            _wait(device)
+            begin = time.perf_counter_ns()
+            function(*args, **kwargs)
+            _wait(device)
+            samples[name].append(time.perf_counter_ns() - begin)
+        if number >= 2 and time.monotonic() - started > _BUDGET_S:
+            break
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
