@@ -1,6 +1,9 @@
 //! Tables for people and JSON for machines, on stdout.
 
-use std::io::{self, Write as _};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
@@ -50,4 +53,30 @@ pub(crate) fn render(table: &TextTable) -> String {
         }));
     }
     drawn.to_string()
+}
+
+/// Returns a path as a word of a shell command, in quotes if it needs them: people copy the commands that messages show.
+pub(crate) fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_in_commands_can_be_copied_to_a_shell() {
+        let check = |path: &str, expected: &str| assert_eq!(shell_word(Path::new(path)), expected);
+        check("suites/demo/bert-1.2_x", "suites/demo/bert-1.2_x");
+        check("Ünï", "Ünï");
+        check("my passes", "'my passes'");
+        check("a&b;$c", "'a&b;$c'");
+        check("it's", r"'it'\''s'");
+        check("", "''");
+    }
 }

@@ -11,7 +11,7 @@ use passnet_services::Interpreter;
 
 use crate::{
     failure::{check_folder, usage},
-    output,
+    output::{self, shell_word},
 };
 use passnet_flags::NewArgs;
 
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
     }
     let Scaffold { passes, to_do } = scaffold(&Interpreter::find(), &suite, task, args.device)?;
     let names = write_pass_directory(&args.out, &passes)?;
-    let (out, task, device) = (args.out.display(), args.task.display(), args.device);
-    let device = if device == Target::Cpu { "" } else { " --device cuda" };
+    let out = args.out.display();
+    let device = if args.device == Target::Cpu { "" } else { " --device cuda" };
     let next = match to_do {
         None => "the kernels are right; make them faster",
         Some(why) => {
@@ -42,8 +42,10 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
         }
     };
     output::text(&format!(
-        "wrote {} to {out}\nnext: {next}, then `passnet eval {task} --passes {out}{device} --watch`",
-        names.join(", ")
+        "wrote {} to {out}\nnext: {next}, then `passnet eval {} --passes {}{device} --watch`",
+        names.join(", "),
+        shell_word(&args.task),
+        shell_word(&args.out),
     ))?;
     Ok(ExitCode::SUCCESS)
 }
