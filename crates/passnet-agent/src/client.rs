@@ -120,7 +120,7 @@ pub struct ModelClient {
     agent: ureq::Agent,
     url: String,
     quirks: Mutex<Quirks>,
-    /// Whether the server has answered at least once.
+    /// True once the server has answered.
     is_reached: AtomicBool,
 }
 

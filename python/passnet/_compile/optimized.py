@@ -1,4 +1,4 @@
-"""What `passnet.optimize` does with PyTorch: builds the model, compiles it, times it, and writes the pass library."""
+"""The part of `passnet.optimize` that needs PyTorch: builds the model, compiles it, times it, and writes the pass library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program does with a compiled model besides calling it: copies, checkpoints, other types, edits, exports, wrappers."""
+"""Compiled models in a program: copies, checkpoints, other types, edits, exports, wrappers."""
 
 from __future__ import annotations
 
