@@ -89,3 +89,28 @@ def test_extremes_of_rows_with_nan(tmp_path: Path, width: int, name: str) -> Non
     for row, place in enumerate([0, 1, 5, 15, width // 2, width - 1]):
         x[row, place] = torch.nan
     _check(tmp_path, lambda x: getattr(x * 2.0, name)(-1), x)
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("width", [7, 16, 37, 50])
+@pytest.mark.parametrize("integer", [torch.int64, torch.int32, torch.uint8], ids=str)
+def test_masks_of_integers(tmp_path: Path, dtype: torch.dtype, width: int, integer: torch.dtype) -> None:
+    def masked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden = (x * 0.5).masked_fill(mask <= 0, -1000.0)
+        return torch.softmax(hidden + (1.0 - mask.to(dtype)) * -100.0, -1)
+
+    torch.manual_seed(width)
+    x = torch.randn(2, 3, 5, width).to(dtype)
+    _check(tmp_path, masked, x, torch.randint(0, 3, (2, 1, 5, width)).to(integer))
+
+
+def test_large_integers_are_compared_exactly(tmp_path: Path) -> None:
+    # As a float, a large integer may equal its neighbour.
+    x = torch.tensor([[-(2**23), 2**23, 2**23 + 1, 2**24 + 1, 2**40 + 1, -(2**62) - 1, 0, 1] * 5])
+
+    def compared(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x == 2**23, x < 2**23, x <= -(2**23), x == 2**24, x.float() * 0.5
+
+    (text,) = texts(compared, (x,), "cpu")
+    for found, expected in zip(load(text, tmp_path).fused(x), compared(x), strict=True):
+        assert torch.equal(found, expected)

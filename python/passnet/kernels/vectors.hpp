@@ -32,21 +32,24 @@ static inline mask choose(mask c, mask a, mask b) { return (c & a) | (~c & b); }
 // it; the hidden factor makes this a product of its own.
 static inline vec multiply_add(vec a, vec b, vec c) { return kept(a) * b + c; }
 
-// Lane `i + width` in lane `i`, for one operation on pairs of lanes: one lane at a time, each pair takes several instructions.
-static inline vec lowered(vec x, int64_t width) {
+// Combines the lanes of a register pairwise: those of its two halves, then those of two quarters, and so on. One lane at a time,
+// each pair takes several instructions.
+template <int64_t width, std::size_t... lane> static inline vec lowered(vec x, std::index_sequence<lane...>) {
+    // Lane `i + width` in lane `i`.
 #ifdef __clang__
-    for (int64_t i = 0; i < width; ++i) x[i] = x[i + width];
-    return x;
+    return __builtin_shufflevector(x, x, static_cast<int>((lane + width) % lanes)...);
 #else
-    mask place;
-    for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>((i + width) % lanes);
-    return __builtin_shuffle(x, place);
+    return __builtin_shuffle(x, mask{static_cast<int32_t>((lane + width) % lanes)...});
 #endif
 }
-static inline float add_lanes(vec x) {
-    for (int64_t width = lanes / 2; width > 0; width /= 2) x += lowered(x, width);
-    return x[0];
+template <int64_t width = lanes / 2, typename F> static inline float pairwise(vec x, F combine) {
+    if constexpr (width == 0) {
+        return x[0];
+    } else {
+        return pairwise<width / 2>(combine(x, lowered<width>(x, std::make_index_sequence<lanes>())), combine);
+    }
 }
+static inline float add_lanes(vec x) { return pairwise(x, [](vec a, vec b) { return a + b; }); }
 // Short rows go to one register, whose lanes are added pairwise.
 static inline float total(vec sum, float rest) { return rest + add_lanes(sum); }
 
@@ -183,14 +186,8 @@ template <typename V> static inline V at_most(V bound, V x) {
 #endif
         return bound < x ? bound : x;
 }
-static inline float max_lanes(vec x) {
-    for (int64_t width = lanes / 2; width > 0; width /= 2) x = maximum(x, lowered(x, width));
-    return x[0];
-}
-static inline float min_lanes(vec x) {
-    for (int64_t width = lanes / 2; width > 0; width /= 2) x = minimum(x, lowered(x, width));
-    return x[0];
-}
+static inline float max_lanes(vec x) { return pairwise(x, [](vec a, vec b) { return maximum(a, b); }); }
+static inline float min_lanes(vec x) { return pairwise(x, [](vec a, vec b) { return minimum(a, b); }); }
 // Maxima or minima of long rows: several registers in turn, because a comparison takes longer than its turn.
 constexpr int64_t extreme_parts = std::max<int64_t>(4, sum_parts), extreme_step = extreme_parts * lanes;
 struct extremes {
@@ -254,6 +251,11 @@ static inline vec get_row(const float* from) { return load_as<vec>(from); }
 static inline vec get_row(const bfloat16* from) { return bits_as<vec>(__builtin_convertvector(load_as<halves>(from), words) << 16); }
 static inline vec get_row(const float16* from) { return from_half(load_as<halves>(from)); }
 static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(load_as<bytes>(from), mask) != 0; }
+// Integers as float.
+template <typename T> static inline vec get_whole(const T* from) {
+    typedef T whole_row __attribute__((vector_size(lanes * sizeof(T))));
+    return __builtin_convertvector(load_as<whole_row>(from), vec);
+}
 static inline void put_row(float* to, vec x) { store_as(to, x); }
 static inline void put_row(bfloat16* to, vec x) { store_as(to, __builtin_convertvector(bfloat16_bits(x), halves)); }
 static inline void put_row_exact(bfloat16* to, vec x) { store_as(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
@@ -298,17 +300,47 @@ template <typename V> static inline void put_first(float* to, V x, int64_t left)
     __builtin_ia32_storeups512_mask(to, x, static_cast<unsigned short>((1 << left) - 1));
 }
 #endif
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && !defined(__clang__)
+#define PASSNET_HALF_MASKS
+typedef short shorts16 __attribute__((vector_size(32)));
+template <typename V> static inline V first_halves(const void* from, int64_t left) {
+    const unsigned short wanted = static_cast<unsigned short>((1 << left) - 1);
+    return bits_as<V>(__builtin_ia32_loaddquhi256_mask(static_cast<const short*>(from), shorts16{}, wanted));
+}
+template <typename V> static inline void put_first_halves(void* to, V row, int64_t left) {
+    const unsigned short wanted = static_cast<unsigned short>((1 << left) - 1);
+    __builtin_ia32_storedquhi256_mask(static_cast<short*>(to), bits_as<shorts16>(row), wanted);
+}
+#endif
 template <typename T, typename V = vec> static inline auto get_row(const T* from, int64_t left) {
 #ifdef __AVX512F__
     if constexpr (sizeof(V) == 64 && std::is_same_v<T, float>) return first_of<V>(from, left);
+#endif
+#ifdef PASSNET_HALF_MASKS
+    if constexpr (sizeof(V) == 64 && sizeof(T) == 2) {
+        const halves row = first_halves<halves>(from, left);
+        return get_row(reinterpret_cast<const T*>(&row));
+    }
 #endif
     T part[lanes] = {};
     for (int64_t i = 0; i < left; ++i) part[i] = from[i];
     return get_row(part);
 }
+template <typename T> static inline vec get_whole(const T* from, int64_t left) {
+    T part[lanes] = {};
+    for (int64_t i = 0; i < left; ++i) part[i] = from[i];
+    return get_whole(part);
+}
 template <typename T, typename V> static inline void put_row(T* to, V x, int64_t left) {
 #ifdef __AVX512F__
     if constexpr (sizeof(V) == 64 && std::is_same_v<T, float>) return put_first(to, x, left);
+#endif
+#ifdef PASSNET_HALF_MASKS
+    if constexpr (sizeof(V) == 64 && sizeof(T) == 2) {
+        T row[lanes];
+        put_row(row, x);
+        return put_first_halves(to, load_as<halves>(row), left);
+    }
 #endif
     T part[lanes];
     put_row(part, x);

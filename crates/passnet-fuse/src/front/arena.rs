@@ -290,10 +290,15 @@ impl Arena {
 
     /// Everything that the roots are computed from, operands before users.
     pub(crate) fn reachable(&self, roots: &[ExprId]) -> Vec<ExprId> {
+        self.reachable_beyond(roots, &|_| false)
+    }
+
+    /// Like [`Self::reachable`], without the operands of known values that nothing else uses.
+    pub(crate) fn reachable_beyond(&self, roots: &[ExprId], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
         let mut seen = vec![false; self.exprs.len()];
         let mut stack = roots.to_vec();
         while let Some(id) = stack.pop() {
-            if !std::mem::replace(&mut seen[id as usize], true) {
+            if !std::mem::replace(&mut seen[id as usize], true) && !is_known(id) {
                 self.for_each_operand(id, &mut |operand| stack.push(operand));
             }
         }

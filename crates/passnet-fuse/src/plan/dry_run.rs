@@ -130,7 +130,9 @@ impl PlannedPass {
             let site = PassSite::new(typed, graph, region, replacement, first.target);
             (site.key() == first.key()).then_some(site)
         };
-        let impossible = || nodes.iter().filter(|(_, node)| !survey.can_express(*node)).map(|&(position, _)| position);
+        let is_of_views = matches!(first.replacement, Replacement::Views(_));
+        let is_impossible = |node: NodeId| !survey.can_express(node) || (is_of_views && !survey.is_view(node));
+        let impossible = || nodes.iter().filter(|(_, node)| is_impossible(*node)).map(|&(position, _)| position);
         planned().ok_or_else(|| impossible().collect())
     }
 

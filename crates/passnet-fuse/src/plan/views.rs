@@ -62,7 +62,9 @@ pub(crate) fn views_of(region: &Region) -> Option<Vec<JoinedView>> {
         .map(|output| {
             let index: Vec<Index> = output.ty.shape.iter().map(|&extent| evaluator.vars.fresh(extent)).collect();
             let value = evaluator.at(output.tensor, &index)?;
-            let Expr::Load { buffer, at, .. } = evaluator.arena.get(value) else { return None };
+            let Expr::Load { buffer, dtype, at } = evaluator.arena.get(value) else { return None };
+            // Elements of half types are `float` numbers as expressions, but a view has the type of its tensor.
+            (*dtype == output.ty.dtype).then_some(())?;
             // A view reads at its offset plus indices times strides. With the strides that PyTorch gives, what
             // remains has to be a constant.
             let rest = at.clone().plus(&offset(&index, &output.ty.stride).times(-1));

@@ -209,7 +209,11 @@ impl StageBuilder<'_> {
             pieces.push(Pending { tensor, first: start, ..stored.clone() });
             start += self.tensors[tensor].shape[*dim] * stored.stride[*dim];
         }
-        pieces
+        match self.form {
+            // Pieces may have pieces, as a `stack` within a `cat` has.
+            LoopForm::Nests => pieces.into_iter().flat_map(|piece| self.pieces(piece)).collect(),
+            LoopForm::Tiles => pieces,
+        }
     }
 
     /// Returns, for a result that rearranges another tensor, that tensor with the places of the result to store it in.

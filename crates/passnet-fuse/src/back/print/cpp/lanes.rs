@@ -33,13 +33,15 @@ impl CppPrinter<'_> {
         let arena = &self.program.arena;
         statements.iter().all(|statement| acts_in_lanes(arena, statement, var)).then_some(())?;
         let roots: Vec<ExprId> = statements.iter().map(Statement::value).collect();
-        let all = arena.reachable(&roots).into_iter();
+        // Values in the memory of a row are read from there, so it does not matter from what they were computed.
+        let is_kept = |id: ExprId| self.rows.contains_key(&id) && self.filled.contains(&id);
+        let all = arena.reachable_beyond(&roots, &is_kept).into_iter();
         let varying: BTreeSet<ExprId> = all.filter(varies).collect();
         let is_stored = |statement: &Statement| matches!(statement, Statement::Store { .. });
         let is_function = |&id: &ExprId| matches!(arena.get(id), Expr::Unary(op, _) if op.is_expensive());
         // A row that does not fill a register takes as long as one that does.
         let is_worth = extent >= LANES || statements.iter().all(is_stored) && varying.iter().any(is_function);
-        (is_worth && varying.iter().all(|&id| is_in_lanes(arena, id, var, varies))).then_some(varying)
+        (is_worth && varying.iter().all(|&id| is_kept(id) || is_in_lanes(arena, id, var, varies))).then_some(varying)
     }
 
     /// Declares arrays for expensive values that several levels would compute again.

@@ -9,13 +9,18 @@ use crate::{
         expr::{Binary, Expr, ExprId, Unary, ValueKind},
         index::{Index, Term, coefficient},
     },
+    plan::lanes::is_whole,
 };
 
 impl CppPrinter<'_> {
     /// Returns a value as an operand: in a vectorised loop, a value that is the same for all elements is spread.
     pub(super) fn operand(&self, id: ExprId) -> String {
         if self.lanes.is_some() && !self.has_lanes(id) {
-            return format!("splat({})", self.expr(id));
+            return match self.program.arena.get(id) {
+                // Integers are numbers of `float` in lanes.
+                Expr::Int(value) => format!("splat({value}.0f)"),
+                _ => format!("splat({})", self.expr(id)),
+            };
         }
         self.expr(id)
     }
@@ -52,6 +57,7 @@ impl CppPrinter<'_> {
                 self.contracted(id).unwrap_or_else(|| self.binary(*op, *a, *b, self.has_lanes(id)))
             }
             Expr::Select(condition, a, b) | Expr::Guard(condition, a, b) => self.chosen(id, *condition, [*a, *b]),
+            Expr::Convert(a, ValueKind::F32) if self.has_lanes(id) && is_whole(arena, *a) => self.operand(*a),
             Expr::Convert(a, _) if self.has_lanes(id) && kind == ValueKind::F32 => {
                 format!("choose({}, splat(1.0f), splat(0.0f))", self.operand(*a))
             }
@@ -83,7 +89,9 @@ impl CppPrinter<'_> {
         let index = self.index(at);
         let left = if self.is_partial { ", left" } else { "" };
         if let Some((var, _)) = self.lanes.as_ref().filter(|_| has_lanes) {
+            let is_float = ValueKind::of(dtype) == Some(ValueKind::F32);
             return match coefficient(at, *var) {
+                _ if !is_float && dtype != DType::Bool => format!("get_whole({from} + {index}{left})"),
                 Some(1) | None => format!("get_row({from} + {index}{left})"),
                 Some(stride) => format!("get_strided({from} + {index}, {}{left})", size(stride)),
             };
