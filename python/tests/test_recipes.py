@@ -111,6 +111,19 @@ def test_heads_get_the_inputs_that_they_need(request_, shape):
     assert objection(built.model, call.kwargs) is None
 
 
+def test_a_decoder_that_classifies_reads_the_text_itself():
+    built = build("t5/T5ForSequenceClassification?num_layers=1&d_model=32&d_kv=16&d_ff=32&num_heads=2&vocab_size=99")
+    call = next(iter(built.calls))
+    assert torch.equal(call.kwargs["decoder_input_ids"], call.kwargs["input_ids"])
+    built.model(**call.kwargs)
+
+
+def test_sizes_that_the_default_configuration_leaves_open_are_derived():
+    built = build(f"nemotron/NemotronForQuestionAnswering?{TINY}")
+    assert built.metadata["completed"] == {"num_key_value_heads": 2}
+    assert "completed" not in build(f"llama?{TINY}").metadata
+
+
 def test_a_library_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(_zoo.MissingLibraryError, match="pip install timm"):

@@ -37,7 +37,7 @@ for (const box of document.querySelectorAll(".zoom")) {
   }
   box.prepend(tools);
   // The first change is in view, or the beginning: the middle of a large drawing may be empty.
-  const first = picture.querySelector(".gone rect, .new rect") || picture.querySelector("rect");
+  const first = [".gone rect, .new rect", ".op rect", "rect"].map((kind) => picture.querySelector(kind)).find(Boolean);
   const show = () => {
     const [node, whole] = [first.getBoundingClientRect(), picture.getBoundingClientRect()];
     frame.scrollLeft = node.left - whole.left + (node.width - frame.clientWidth) / 2;

@@ -3,7 +3,7 @@
 //! The runs are synthetic and written as real ones are: verdicts of the published logs, varied, through `RunStore`, with
 //! pass files and trial times as blobs. Each shape spreads the graphs over another number of tasks, since tables are as
 //! long as there are tasks and pages of a task as long as it has graphs. Bounds: 300 KB and 1 s a page.
-//! `PASSNET_BENCH_RUNS` and `PASSNET_BENCH_GRAPHS` change the size, for a try.
+//! `PASSNET_BENCH_RUNS` and `PASSNET_BENCH_GRAPHS` change the size, for a try; `PASSNET_BENCH_TASKS` leaves one shape.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
@@ -39,7 +39,11 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let material = Material::read(folder.path());
     let mut tables = Vec::new();
-    for tasks in [graphs, graphs / 10, 1] {
+    let shapes = match number("PASSNET_BENCH_TASKS", 0) {
+        0 => vec![graphs, graphs / 10, 1],
+        tasks => vec![tasks],
+    };
+    for tasks in shapes {
         let within = folder.path().join(format!("tasks-{tasks}"));
         let begin = Instant::now();
         for run in 0..runs {
@@ -60,10 +64,15 @@ fn main() {
         assert!(status.success());
         let site_s = begin.elapsed().as_secs_f64();
         let kinds = Kinds::of(&site);
-        let (open_s, times) = serve(&within, &kinds);
-        println!("site {site_s:.1} s; serve opens in {open_s:.1} s");
+        let (served, times) = serve(&within, &kinds);
+        let (open_s, peak_bytes) = (served.open_s, served.peak_bytes);
+        println!(
+            "site {site_s:.1} s; serve opens in {open_s:.1} s and takes at most {} MiB",
+            peak_bytes.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 20).to_string())
+        );
         tables.push(json!({
             "graphs": graphs, "tasks": tasks, "runs": runs, "site_s": site_s, "serve_opens_s": open_s,
+            "serve_peak_bytes": peak_bytes,
             "pages": kinds.report(&times),
         }));
         fs::remove_dir_all(&site).unwrap();
@@ -200,9 +209,24 @@ impl Kinds {
     }
 }
 
-/// Asks a server for pages of every kind, the largest of each among them, one at a time. Returns how long it took to
-/// open, in seconds, and the times of the answers.
-fn serve(runs: &Path, kinds: &Kinds) -> (f64, BTreeMap<String, Vec<Duration>>) {
+/// A server that answered all requests.
+struct Served {
+    /// Seconds until it listened.
+    open_s: f64,
+    /// Largest memory of its process; `None` where the system does not report it.
+    peak_bytes: Option<u64>,
+}
+
+/// Largest memory of a process on Linux.
+fn peak_bytes(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+/// Asks a server for pages of every kind, the largest of each among them, one at a time. Returns the server's costs and the times of
+/// the answers.
+fn serve(runs: &Path, kinds: &Kinds) -> (Served, BTreeMap<String, Vec<Duration>>) {
     let begin = Instant::now();
     let mut server = Command::new(env!("CARGO_BIN_EXE_passnet"))
         .args(["serve", "--port", "0", "--no-shapes"])
@@ -229,7 +253,8 @@ fn serve(runs: &Path, kinds: &Kinds) -> (f64, BTreeMap<String, Vec<Duration>>) {
         (kind.clone(), pages.iter().step_by(step).map(|(path, _)| ask(path)).collect())
     });
     let times = times.collect();
+    let served = Served { open_s, peak_bytes: peak_bytes(server.id()) };
     server.kill().unwrap();
     server.wait().unwrap();
-    (open_s, times)
+    (served, times)
 }

@@ -87,11 +87,21 @@ def _value(text: str) -> Any:
 
 def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Limits) -> BuiltModel:
     model_class = getattr(transformers, class_name)
-    config, changed, parameters = _fitting(model_class, _configuration(model_type, class_name, fields), limits)
+    config = _configuration(model_type, class_name, fields)
+    completed: dict[str, int] = {}
+    try:
+        config, changed, parameters = _fitting(model_class, config, limits)
+    except TypeError:
+        completed = _completed(config)
+        if not completed:
+            raise
+        config, changed, parameters = _fitting(model_class, config, limits)
     model = _construct(model_class, config).eval()
     metadata: dict[str, Any] = {"parameters": parameters, "heuristic_tag": inputs.domain(model)}
     if fields:
         metadata["configuration"] = fields
+    if completed:
+        metadata["completed"] = completed
     if changed:
         metadata["reduced"] = changed
     return BuiltModel(model, inputs.calls(model), metadata)
@@ -103,10 +113,27 @@ def _configuration(model_type: str, class_name: str, fields: dict[str, Any]) -> 
     missing = {name: value for name, value in _COMPLETIONS.items() if getattr(config, name, None) == 0}
     config = config_class(**{**missing, **fields}) if missing else config
     # A decoder classifies a text by its last token that is no padding, and refuses several texts without this field.
-    text = config.get_text_config()
-    if class_name.endswith("ForSequenceClassification") and getattr(text, "pad_token_id", None) is None:
-        text.pad_token_id = 0
+    if class_name.endswith("ForSequenceClassification"):
+        text = config.get_text_config()
+        if getattr(text, "pad_token_id", None) is None:
+            text.pad_token_id = 0
     return config
+
+
+def _completed(config: Any) -> dict[str, int]:
+    """Sets sizes that the default configuration leaves open and that follow from others; returns them.
+
+    Checkpoints of these types have the fields, and constructors fail without them.
+    """
+    text = config.get_text_config()
+    heads, width = getattr(text, "num_attention_heads", None), getattr(text, "hidden_size", None)
+    if not isinstance(heads, int) or not isinstance(width, int) or heads == 0:
+        return {}
+    derived = {"num_key_value_heads": heads, "head_dim": width // heads}
+    missing = {name: value for name, value in derived.items() if getattr(text, name, 0) is None}
+    for name, value in missing.items():
+        setattr(text, name, value)
+    return missing
 
 
 def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[str, list[Any]], int]:

@@ -63,8 +63,7 @@ def calls(model: Any) -> Iterator[Call]:
     accepted: set[str] = set()
     asked: set[str] = set()
     for call in itertools.islice(_candidates(model), _CANDIDATES):
-        if type(model).__name__.endswith("ForMultipleChoice"):
-            call = _with_choices(call)
+        call = _for_head(type(model).__name__, call)
         described = str({name: getattr(value, "shape", value) for name, value in call.kwargs.items()})
         if call.label in accepted or described in asked or len(asked) == _QUESTIONS:
             continue
@@ -83,12 +82,16 @@ def calls(model: Any) -> Iterator[Call]:
     yield rejected
 
 
-def _with_choices(call: Call) -> Call:
-    """The same texts for several answers: ids of (batch, choices, tokens)."""
-    choices = {
-        name: value[:, None].repeat(1, _CHOICES, *[1] * (value.dim() - 1)) for name, value in call.kwargs.items()
-    }
-    return dataclasses.replace(call, kwargs=choices)
+def _for_head(name: str, call: Call) -> Call:
+    """The inputs of a model class whose head needs others."""
+    inputs = call.kwargs
+    if name.endswith("ForMultipleChoice"):
+        # The same texts for several answers: ids of (batch, choices, tokens).
+        inputs = {key: value[:, None].repeat(1, _CHOICES, *[1] * (value.dim() - 1)) for key, value in inputs.items()}
+    if name.endswith("ForSequenceClassification") and "input_ids" in inputs:
+        # The decoder reads the text itself, and its state at the end of the text is classified.
+        inputs = {key: inputs["input_ids"].clone() if key in _DECODER else value for key, value in inputs.items()}
+    return dataclasses.replace(call, kwargs=inputs)
 
 
 def _required(model: Any) -> list[str]:
