@@ -12,25 +12,25 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib.util
 import json
 import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from passnet import _zoo
 from passnet._capture import pool
+from passnet._required import torch_problem
+
+if TYPE_CHECKING:
+    from passnet import _zoo
 
 
 def main(argv: list[str] | None = None) -> int:
     options = _options(argv)
-    if importlib.util.find_spec("torch") is None:
-        print(
-            "error: PyTorch is not installed for this Python; pip install torch, or set PASSNET_PYTHON", file=sys.stderr
-        )
+    if (problem := torch_problem()) is not None:
+        print(f"error: {problem}", file=sys.stderr)
         return 3
     skipped = set(sys.stdin.read().splitlines()) if options.skip else set()
     failed = False
@@ -76,6 +76,9 @@ def _lines(options: argparse.Namespace, skipped: set[str]) -> Iterator[dict[str,
 
 def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str, Any]]]:
     """Returns the models, each once, and a line for each specification that names none."""
+    # Imported after the check in `main`, which names the interpreter without PyTorch.
+    from passnet import _zoo
+
     recipes: dict[str, _zoo.Recipe] = {}
     unknown: list[dict[str, Any]] = []
     for spec in options.specs:

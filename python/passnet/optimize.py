@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet._compile.errors import DeviceError, UsageError
+from passnet._required import torch_problem
 
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs")
 
@@ -35,15 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _optimize(options: argparse.Namespace) -> int:
+    if (problem := torch_problem()) is not None:
+        raise DeviceError(problem)
     # Imported after the checks: torch takes seconds, and a typo should be reported at once.
-    try:
-        from passnet._compile.optimized import optimize
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "numpy"):
-            raise
-        raise DeviceError(
-            f"{sys.executable} has no package `{error.name}`; install it, or set PASSNET_PYTHON to an interpreter that has it"
-        ) from error
+    from passnet._compile.optimized import optimize
+
     return optimize(options)
 
 

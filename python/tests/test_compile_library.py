@@ -109,7 +109,7 @@ WRONG = {
     "model.py:absent": "no function `absent`",
     "model.py:nothing": "returned a `int`",
     "model.py:fails": "model.py:21: `fails` failed: ValueError: no weights",
-    "model.py:wrong": "model.py:13: the model fails for its arguments: TypeError",
+    "model.py:wrong": "model.py:11: the model fails for its arguments: TypeError",
     "model.py:text": "cannot be called",
     "syntax.py:build": "syntax.py:1:11: syntax error",
     "imports.py:build": "imports.py:1: cannot be imported: ModuleNotFoundError",

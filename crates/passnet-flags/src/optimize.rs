@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// Modes of `torch.compile`; `python/passnet/optimize.py` takes the same.
+const MODES: [&str; 3] = ["default", "reduce-overhead", "max-autotune-no-cudagraphs"];
+
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  passnet optimize model.py:build --device cuda --out my_library --report report.html"
@@ -25,7 +28,7 @@ pub struct OptimizeArgs {
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Mode of `torch.compile` to compare with; may be repeated
-    #[arg(long, value_name = "MODE", default_value = "default")]
+    #[arg(long, value_name = "MODE", default_value = "default", value_parser = MODES)]
     pub mode: Vec<String>,
     /// Print the result as JSON
     #[arg(long)]

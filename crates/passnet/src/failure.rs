@@ -3,11 +3,13 @@
 use std::{fmt, io, path::Path, process::ExitCode};
 
 use passnet_agent::corpus::{ExportError, ReadError};
+use passnet_author::AuthorError;
 use passnet_dataset::{OpenError, import::TransferError};
 use passnet_eval::RunError;
 use passnet_fleet::FleetError;
 use passnet_run::{StoreError, SuiteError, archive::ArchiveError, bundle::BundleError};
 use passnet_score::LogError;
+use passnet_services::{HelperError, PropagateError};
 use passnet_site::SiteError;
 
 /// Exit code: a check failed (a wrong result, a file that does not parse).
@@ -106,8 +108,20 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
             _ => None,
         };
     }
-    if let Some(error) = cause.downcast_ref::<io::Error>() {
+    // Errors that are shown as their source are not in the chain of causes themselves.
+    let hidden = match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(AuthorError::Io(error)), _) | (_, Some(ArchiveError::Io(error))) => Some(error),
+        _ => cause.downcast_ref(),
+    };
+    if let Some(error) = hidden {
         return code_of_io(error.kind());
+    }
+    let propagated = match cause.downcast_ref() {
+        Some(AuthorError::Propagate(error)) => Some(error),
+        _ => cause.downcast_ref(),
+    };
+    if let Some(PropagateError::Helper(HelperError::Start { .. } | HelperError::Ended { .. })) = propagated {
+        return Some(UNFIT);
     }
     // The wrong file.
     if cause.is::<LogError>() {

@@ -77,7 +77,7 @@ def connect(address: str, *by_value: ModuleType) -> Any:
     try:
         import ray
     except ImportError:
-        sys.exit("the package ray is missing; pip install 'passnet[ray]'")
+        sys.exit("the package ray is missing; pip install 'ray>=2.52'")
     options = {"log_to_driver": False, "logging_level": "error"}
     try:
         reach(address)

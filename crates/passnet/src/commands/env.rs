@@ -24,16 +24,20 @@ use passnet_run::Suite;
 
 use self::fleet::FleetDevices;
 use super::referee;
-use crate::{failure::usage, output};
+use crate::{
+    failure::{unfit, usage},
+    output,
+};
 use passnet_flags::{EnvCommand, EnvServeArgs};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
     let EnvCommand::Serve(args) = command;
+    // Before the referee starts, so that a wrong address is reported at once.
+    let listener = args.listen.as_deref().map(listen).transpose()?;
     let server = server(args)?;
-    match &args.listen {
-        Some(address) => {
-            let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    match listener {
+        Some(listener) => {
             output::text(&format!("http://{}", listener.local_addr()?))?;
             // A parent reads the address from a pipe, which is not flushed at the end of a line.
             io::stdout().flush()?;
@@ -42,6 +46,13 @@ pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
         None => serve_lines(&server, io::stdin().lock(), io::stdout())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn listen(address: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => usage(format!("--listen {address}: {error}; write HOST:PORT")),
+        _ => unfit(format!("cannot listen on {address}: {error}")),
+    })
 }
 
 /// `passnet serve --env SUITE [--fleet] [-- FLAGS]`: the same over HTTP, with these flags of `passnet env serve`.

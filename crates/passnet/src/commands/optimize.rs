@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use passnet_record::services::Optimized;
-use passnet_services::{Interpreter, OptimizeOptions};
+use passnet_services::{Interpreter, OptimizeOptions, cpp_compiler};
 
 use crate::{
     failure::{UNFIT, USAGE, exit_code, unfit},
@@ -24,6 +24,11 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<ExitCode> {
         report: args.report.as_deref(),
         modes: &args.mode,
     };
+    if args.device == "cpu"
+        && let Err(problem) = cpp_compiler()
+    {
+        return Err(unfit(format!("the built-in author writes C++ kernels for the CPU, and {problem}")));
+    }
     let interpreter = Interpreter::find();
     let finished = interpreter.optimize(&options).map_err(|error| {
         unfit(format!("cannot start {}: {error}; set PASSNET_PYTHON", interpreter.python.display()))

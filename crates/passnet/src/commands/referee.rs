@@ -82,8 +82,20 @@ fn writable_cache() -> Result<Option<PathBuf>> {
 /// Returns the error for an interpreter without a package that evaluations need, instead of the traceback of its import.
 fn without_packages(error: &ZygoteError) -> Option<String> {
     let ZygoteError::Start { python, log, .. } = error else { return None };
-    let (found, missing) = Interpreter::find().packages().ok().filter(|(_, missing)| !missing.is_empty())?;
+    let (found, missing) = Interpreter::find().packages().ok()?;
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    if missing.is_empty() {
+        // Too old, or damaged: a traceback of PyTorch's own files would not say that.
+        let is_import =
+            ["ImportError", "ModuleNotFoundError", "AttributeError"].iter().any(|kind| last.starts_with(kind));
+        let python = python.display();
+        return is_import.then(|| {
+            format!(
+                "{python} has {found}, which cannot be used ({last}); PassNet needs PyTorch 2.6 or newer and NumPy; set \
+                 PASSNET_PYTHON to an interpreter that has them"
+            )
+        });
+    }
     Some(format!(
         "{} has {found}, but not {missing}; install it there, or set PASSNET_PYTHON to an interpreter with PyTorch and \
          PassNet (its last output: {last})",

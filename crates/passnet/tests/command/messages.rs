@@ -88,8 +88,12 @@ fn wrong_and_damaged_files_are_wrong_use() {
     check(&["traj", "stats", "no/such"], 2, &["no/such"]);
     check(&["submit", "no/such", "--to", "http://127.0.0.1:1"], 2, &["no/such"]);
     check(&["attacks", "no/such"], 2, &["no/such: no attack suite"]);
+    for address in ["nonsense", "127.0.0.1:99999"] {
+        check(&["env", "serve", TASK, "--listen", address], 2, &[address, "HOST:PORT"]);
+    }
     let filters = ["attacks", "--filter", "timing", "--filter", "nothing"];
     check(&filters, 2, &["attacks: no entry matches the filter `nothing`"]);
+    check(&["optimize", "model.py:build", "--out", &empty, "--mode", "bogus"], 2, &["possible values: default"]);
     let optimize = ["optimize", "model.py:build", "--out", &empty];
     let text = check(&optimize, 3, &["cannot start /nonexistent/python", "PASSNET_PYTHON"]);
     assert_eq!(text.matches("error: ").count(), 1, "{text}");
