@@ -181,9 +181,21 @@ impl<'t> NativeScan<'t> {
         if known && (called || !owns || !is_denied(name)) {
             return;
         }
+        // `using detail::relu;` names a function of the source, and uses no address.
+        if !called && owns && self.is_using_declaration(index) {
+            return;
+        }
         let function = !called && (is_std_function(name) || self.definitions.is_function(name));
         let subject = format!("{owner}::{name}");
         self.call(index, &if function { function_as_value(&subject) } else { subject });
+    }
+
+    fn is_using_declaration(&self, index: usize) -> bool {
+        let mut first = index;
+        while self.source.before(first, 1) == "::" && first >= 2 && self.source.is_name(first - 2) {
+            first -= 2;
+        }
+        self.source.before(first, 1) == "using" && self.source.text(index + 1) == ";"
     }
 
     fn check_variable(&mut self, index: usize, name: &'t str, called: bool, variable: Variable) {
@@ -308,6 +320,7 @@ impl<'t> NativeScan<'t> {
                         | "__launch_bounds__"
                         | "__attribute__"
                         | "alignas"
+                        | "decltype"
                         | "operator"
                 );
                 let makes_object = self.source.is_name(start.wrapping_sub(1))

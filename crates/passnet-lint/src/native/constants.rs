@@ -95,7 +95,13 @@ impl NativeScan<'_> {
             constant |= source.text(at) == "constexpr";
             defines_type |= matches!(source.text(at), "struct" | "class" | "union" | "enum");
         }
-        let declares = matches!(source.text(start), "" | ";" | "using" | "typedef" | "static_assert");
+        // `template <typename T> using Pointer = T*;`
+        let named = match source.text(start) {
+            "template" => source.template_end(start + 1).map_or(start, |end| end + 1),
+            _ => start,
+        };
+        let declares = matches!(source.text(named), "using")
+            || matches!(source.text(start), "" | ";" | "typedef" | "static_assert");
         // `struct Point {...};` and `struct Point;` define types; with a name at the end they define a variable too.
         let only_type = defines_type && (source.before(end, 1) == "}" || end <= start + 2);
         if start >= end || constant || declares || only_type || self.is_constant(start, end) {

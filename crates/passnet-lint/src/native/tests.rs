@@ -87,6 +87,10 @@ fn ordinary_code_is_accepted() {
         "static float fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); } void k(float* x) { x[0] = fib(int(x[0])); }",
         "void k(float* x, int64_t n) { auto add = [total = 0.0f](float v) mutable { total += v; return total; }; for (int64_t i = 0; i < n; ++i) x[i] = add(x[i]); }",
         "union Bits { float value; uint32_t bits; }; static float magnitude(float v) { Bits b{v}; b.bits &= 0x7fffffffu; return b.value; } void k(float* x) { x[0] = magnitude(x[0]); }",
+        "template <typename T> using Pointer = T*; void k(Pointer<float> x) { x[0] = 1; }",
+        "namespace detail { namespace impl { inline float relu(float v) { return v < 0 ? 0 : v; } } using impl::relu; } void k(float* x) { using detail::relu; x[0] = relu(x[0]) + detail::relu(x[1]); }",
+        "void k(float* x) { std::plus<float> plus; const std::less<> less{}; x[0] = plus(x[0], less(x[1], x[2]) ? 1.0f : 2.0f); }",
+        "void k(float* x) { auto relu = [](auto a) { return a < decltype(a)(0) ? decltype(a)(0) : a; }; x[0] = relu(x[0]); }",
         "void k(float* x, int64_t n) { switch (n & 3) { case 0: x[0] = 1; break; case 1: [[fallthrough]]; default: x[0] = std::exp(x[0]); } do { --n; } while (n > 0); }",
     ] {
         let found = findings(text);
@@ -117,6 +121,13 @@ fn disguises_are_refused() {
         "static __attribute__((noinline)) float make(); static float state = make(); void k(float* x) { x[0] = state; }",
         "void k(float* x) { static __attribute__((aligned(4))) float last = 0; x[0] = last++; }",
         "static float f(const volatile float* g) { return g(1); } void k(float* x) { x[0] = f(x); }",
+        "template <typename T> T last; void k(float* x) { x[0] = last<float>++; }",
+        "template <typename T> using P = T (*)(T); void k(float* x) { P<float> f = P<float>(4096); x[0] = f(1); }",
+        "void k(float* x) { decltype(x[0]) f(4096); x[0] = f(1); }",
+        "void k(float* x) { x[0] = decltype(+[](float v) { return v; })(4096)(1.0f); }",
+        "static float f(float v) { return v; } void k(float* x) { auto g = decltype(&f)(4096); x[0] = g(1); }",
+        "namespace n { float relu(float v) { return v; } } void k(float* x) { auto p = &n::relu; x[0] = p(1); }",
+        "using std::system; void k(float* x) { x[0] = system(\"\"); }",
         // R08: addresses of functions, and pointers that take the names of functions.
         "void k(float* x) { auto p = &memcpy; x[0] = *(const char*)p; }",
         "void k(float* x) { const char* p = (const char*)memcpy; x[0] = *p; }",

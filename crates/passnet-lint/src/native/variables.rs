@@ -69,6 +69,22 @@ const SPECIFIERS: &[&str] = &[
 
 const DECORATIONS: &[&str] = &["*", "&", "&&", "const", "volatile", "__restrict__", "__restrict", "restrict", "."];
 
+/// Types of `<functional>` whose objects compute one operation.
+const STANDARD_OBJECTS: &[&str] = &[
+    "divides",
+    "equal_to",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "minus",
+    "modulus",
+    "multiplies",
+    "negate",
+    "not_equal_to",
+    "plus",
+];
+
 impl<'t> Variables<'t> {
     pub(super) fn new(source: &TokenSource<'t>, definitions: &Definitions<'t>) -> Self {
         let mut variables = Self::default();
@@ -179,7 +195,9 @@ fn type_at(source: &TokenSource<'_>, definitions: &Definitions<'_>, start: usize
         last += 2;
     }
     let is_standard = name == "std" && last > at && is_std(source.text(last));
-    let holds = if is_standard {
+    let holds = if is_standard && STANDARD_OBJECTS.contains(&source.text(last)) {
+        Holds::Object
+    } else if is_standard {
         Holds::Data
     } else if definitions.is_parameter(source.text(last)) {
         Holds::Argument
