@@ -120,7 +120,7 @@ class Backend:
     ) -> Callable[..., Any]:
         """Returns the graph compiled by TorchInductor, with the passes applied by its hook."""
         if wants_gradient:
-            graph.not_authored = "a gradient is wanted: TorchInductor compiles the whole graph"
+            graph.not_authored = "a gradient is required: TorchInductor compiles the whole graph"
             return compile_rest(module, example_inputs, [])[0]
         trial = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
         used = [self._used(rule, graph) for rule in self.passes]
@@ -142,7 +142,7 @@ class Backend:
         except Exception as error:
             if is_fatal(error):
                 raise
-            graph.not_authored = f"a gradient is wanted, and AOTAutograd cannot give it: {summary(error)}"
+            graph.not_authored = f"a gradient is required, and AOTAutograd cannot give it: {summary(error)}"
             warn(f"{graph.source}: {graph.not_authored}")
             return module.forward
         graph.stages.append(stages.reports)

@@ -198,7 +198,7 @@ def test_training_can_be_turned_off():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(compiled, model, x)
-    assert compiled.report().eager == {"a gradient is wanted": 4}
+    assert compiled.report().eager == {"a gradient is required": 4}
 
 
 @pytest.mark.usefixtures("never_slower")
@@ -257,7 +257,7 @@ def test_options_of_inference_are_said_not_to_apply():
     model, x = block()
     compiled = passnet.compile(model, freeze=True, then="inductor", author=None)
     with pytest.warns(
-        RuntimeWarning, match="`freeze=True`, `then='inductor'` do not apply to calls that want gradients"
+        RuntimeWarning, match="`freeze=True`, `then='inductor'` do not apply to calls that require gradients"
     ):
         compiled(x)
     with warnings.catch_warnings(record=True) as later:

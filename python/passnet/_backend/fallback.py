@@ -2,7 +2,7 @@
 
 A pass is written for some calls and not for others. The decision is made for each signature of arguments:
 
-1. A gradient is wanted, a tensor has no memory, autocast changes the pattern, and the like: the pattern is computed.
+1. A gradient is required, a tensor has no memory, autocast changes the pattern, and the like: the pattern is computed.
 2. The first call of a signature runs both, and compares the results. If they differ, the pattern is computed from then on.
 3. Later calls of a signature run the replacement.
 
@@ -124,7 +124,7 @@ class _Decisions:
             if signature.requires_grad and torch.is_grad_enabled():
                 refusal = _wants_gradient(self.rule, values)
             elif forward_ad._current_level >= 0:
-                refusal = Refusal("gradient", "a gradient is wanted in forward mode, and passes have no derivative")
+                refusal = Refusal("gradient", "a gradient is required in forward mode, and passes have no derivative")
             elif not signature.is_checked:
                 return self.first_call(signature, values)
             else:
@@ -329,7 +329,7 @@ def _wants_gradient(rule: Pass, values: Sequence[Any]) -> Refusal:
         name for name, value in zip(rule.parameters, values, strict=True) if getattr(value, "requires_grad", False)
     ]
     advice = "passes have no backward; for inference, call the model under `torch.no_grad()`"
-    return Refusal("gradient", f"a gradient of `{wanted[0]}` is wanted, and {advice}")
+    return Refusal("gradient", f"a gradient of `{wanted[0]}` is required, and {advice}")
 
 
 def _refused(error: Exception) -> Refusal:

@@ -37,7 +37,7 @@ class GraphReport:
     sizes: SizesReport | None = None
     """Sizes of a graph with symbolic ones."""
     stages: list[Sequence[Any]] = field(default_factory=list)
-    """For each specialisation the reports of forward and backward where gradients are wanted (`passnet._backend.stages.StageReport`)."""
+    """For each specialisation the reports of forward and backward where gradients are required (`passnet._backend.stages.StageReport`)."""
     _code: types.CodeType | None = None
     _tensors: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
 

@@ -34,7 +34,7 @@ def compile(
     - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops wrong and slower regions.
     - `freeze`: computes once what depends on parameters and buffers alone, folds batch norm into weights, and places the
       channels of images and weights innermost if that is faster. Parameters and buffers are then constants, until `refresh`.
-    - `training`: whether calls that want gradients are compiled, forward and backward; otherwise the model itself runs.
+    - `training`: whether calls that require gradients are compiled, forward and backward; otherwise the model itself runs.
     - `then`: `"inductor"` lets TorchInductor compile the rest if that is faster, in calls without gradients.
     - `cache_dir`: directory for passes that other processes can reuse (default: `compile` in `PASSNET_CACHE`).
     - `limit`: largest number of kinds of calls that are compiled; calls of further kinds run the model itself.

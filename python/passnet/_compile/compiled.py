@@ -295,9 +295,9 @@ class Compiled:
         """The call with compiled gradients, or with those of PyTorch and one warning."""
         run, report = build_training(captured, self._known, self.options, self._store)
         if self._graph_pool() is not None:
-            report.cuda_graph = "refused: gradients are wanted"
+            report.cuda_graph = "refused: gradients are required"
         if unused := self.options.of_inference():
-            message = f"{unused} do not apply to calls that want gradients; for inference, call the model under `torch.no_grad()`"
+            message = f"{unused} do not apply to calls that require gradients; for inference, call the model under `torch.no_grad()`"
             self._warn("options", message)
         if report.left is not None:
             self._warn("gradient", f"PyTorch computes the gradients of {self._name()}: {report.left}")
@@ -392,7 +392,7 @@ class Compiled:
         if wants_gradient and not self.options.training:
             advice = "for inference, call it under `torch.no_grad()`"
             self._warn("gradient", f"gradients are enabled, so with `training=False` the model itself runs; {advice}")
-            return "a gradient is wanted"
+            return "a gradient is required"
         return None
 
     def _wants_gradient(self, tensors: list[torch.Tensor]) -> bool:

@@ -26,9 +26,7 @@ def freeze(captured: Captured, example: Sequence[torch.Tensor]) -> str:
     if captured.mutated:
         return "nothing is folded: the graph writes to an argument or a buffer"
     if any(tensor.device.type != "cpu" for tensor in example):
-        return (
-            "nothing is folded: on this device a bias is work of its own, as much as the batch norm in a fused kernel"
-        )
+        return "nothing is folded: on this device, a bias costs as much as the batch norm in a fused kernel"
     module = captured.module
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))

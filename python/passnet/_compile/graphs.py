@@ -65,7 +65,7 @@ def refusal(captured: Captured) -> str | None:
             if value.device.type != "cuda" and node not in draws:
                 return f"`{node.name}` is in host memory"
         if node.kwargs.get("generator") is not None:
-            return f"`{node.name}` has a random generator of its own"
+            return f"`{node.name}` has its own random generator"
     return None
 
 

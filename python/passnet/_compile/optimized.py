@@ -63,7 +63,7 @@ def _device(text: str) -> torch.device:
     try:
         device = torch.device(text)
     except RuntimeError as error:
-        raise UsageError(f"`{text}` is no device; use cpu, cuda or cuda:N") from error
+        raise UsageError(f"`{text}` is not a device; use cpu, cuda or cuda:N") from error
     if device.type not in ("cpu", "cuda"):
         raise UsageError(f"the device `{text}` is not supported; use cpu, cuda or cuda:N")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
@@ -113,7 +113,7 @@ def _build(spec: str, device: torch.device) -> tuple[Any, tuple[Any, ...], dict[
             )
     if not callable(model):
         raise UsageError(
-            f"{path}: the model that `{name}` returned is a `{type(model).__name__}`, which cannot be called"
+            f"{path}: the model that `{name}` returned is a `{type(model).__name__}`, which is not callable"
         )
     if isinstance(model, torch.nn.Module):
         model = model.eval().to(device)

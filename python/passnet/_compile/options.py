@@ -44,6 +44,6 @@ class Options:
         return made
 
     def of_inference(self) -> str:
-        """The options that are set and do not apply to calls that want gradients, in words."""
+        """The options that are set and do not apply to calls that require gradients, in words."""
         set_options = {"freeze": self.freeze, "cuda_graphs": self.cuda_graphs, "then": self.then}
         return ", ".join(f"`{name}={value!r}`" for name, value in set_options.items() if value)

@@ -12,13 +12,13 @@ from torch.autograd import forward_ad
 def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
     """Returns the reason why the modes of PyTorch, or these arguments, keep a call from being compiled; None without one."""
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
-        return "a mode of PyTorch wants to see the operations"
+        return "a mode of PyTorch observes the operations"
     if torch._C._get_tracing_state() is not None:
         return "`torch.jit.trace` records the operations"
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "a transform of torch.func is active"
     if forward_ad._current_level >= 0:
-        return "a gradient is wanted in forward mode"
+        return "a gradient is required in forward mode"
     if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):
         return "an argument is a subclass of torch.Tensor"
     if any(tensor.is_meta for tensor in tensors):

@@ -29,7 +29,7 @@ class Specialisation:
     texts: dict[str, str] = field(default_factory=dict, repr=False)
     """The texts of the author's passes by name."""
     trains: bool = False
-    """True if the call wants gradients; times are then those of forward and backward."""
+    """True if the call requires gradients; times are then those of forward and backward."""
     left: str | None = None
     """Reason why PyTorch computes the gradients of such a call."""
 
