@@ -114,3 +114,15 @@ def test_large_integers_are_compared_exactly(tmp_path: Path) -> None:
     (text,) = texts(compared, (x,), "cpu")
     for found, expected in zip(load(text, tmp_path).fused(x), compared(x), strict=True):
         assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("width", [15, 40])
+def test_overlapping_windows(tmp_path: Path, dtype: torch.dtype, width: int) -> None:
+    torch.manual_seed(width)
+    x = torch.randn(2, 7, width, width).to(dtype)
+    x[0, 0, 3, 4], x[1, 2, 5] = torch.nan, -torch.inf
+    _check(tmp_path, lambda x: _functional.max_pool2d(x * 2.0, 3, 2, 1), x)
+    _check(tmp_path, lambda x: _functional.max_pool2d(x, 5, 1, 2), x)
+    _check(tmp_path, lambda x: _functional.avg_pool2d(_functional.relu(x), 3, 1, 1), x)
+    _check(tmp_path, lambda x: _functional.avg_pool2d(x, (3, 2), (1, 2), 1, False, False), x)

@@ -87,6 +87,12 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
         .into_iter()
         .partition(|region| is_slight(typed, region, target));
     let fused: Vec<(Region, Replacement)> = others.into_iter().filter_map(scheduled).collect();
+    if !fused.is_empty() && fused.iter().all(|(region, _)| is_cheap_alone(typed, region, target)) {
+        // A view that stays as it is costs a call of Python. Other ways to replace a view cost as much as the kernel.
+        if let Some(view) = find_lone_view(typed, target, kept) {
+            return vec![(view, Replacement::Same)];
+        }
+    }
     let taken: BTreeSet<NodeId> = fused.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
     // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
     let pays = |region: &Region| region.nodes.len() >= region.outputs.len() + 2;
@@ -126,6 +132,30 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
         && region.nodes.len() <= 1 + 2 * region.outputs.len()
         && region.nodes.iter().filter(computes).count() <= 1
         && !region.nodes.iter().any(is_slow)
+}
+
+/// Elements of a half type from which a kernel makes up for its call.
+const MANY_HALVES: i64 = 8192;
+
+/// Returns whether a region is one operation of eager mode on a CPU that takes no longer than a kernel: the call of a kernel costs
+/// more than PyTorch's, and both read and write the same bytes. A number as operand costs PyTorch more than that.
+fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
+    let graph = typed.graph();
+    let mut computed = region.nodes.iter().filter(|&&node| !is_view_node(typed, node));
+    let (Target::Cpu, Some(&node), None) = (target, computed.next(), computed.next()) else { return false };
+    let (Some(call), Some(ty)) = (Call::of(graph, graph.node(node)), typed.tensor(graph.value_of(node))) else {
+        return false;
+    };
+    let is_small = ty.numel() < MANY_HALVES;
+    match call.name {
+        "cat" | "concat" | "stack" => true,
+        "relu" | "neg" => is_small || ty.dtype.size() >= 4,
+        "add" | "sub" | "mul" | "maximum" | "minimum" => {
+            graph.node(node).operands().count() > 1 && (is_small || ty.dtype.size() >= 4)
+        }
+        "float" | "half" | "bfloat16" | "to" => is_small,
+        _ => false,
+    }
 }
 
 /// Sites by pattern, in the order in which the patterns occur first.

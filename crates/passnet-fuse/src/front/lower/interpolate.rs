@@ -3,7 +3,7 @@
 use passnet_graph::{Arg, Target};
 use passnet_record::DType;
 
-use super::{Lowering, call::Call, dimensions};
+use super::{Lowering, call::Call, dimensions, resample::SMALLEST_STORED};
 use crate::front::{
     expr::Binary,
     scalar::{PythonNumber, ScalarFn, as_scalar},
@@ -13,9 +13,6 @@ use crate::front::{
 /// An interpolation needs each element four times or more. If computing one reads more elements of buffers than this, a CPU
 /// computes it once and stores it.
 const MANY_READS: usize = 4;
-
-/// Elements of the smallest intermediate result of an interpolation that a CPU stores.
-const SMALLEST_STORED: i64 = 1024;
 
 impl<'g> Lowering<'g> {
     /// Lowers `interpolate`: nearest neighbour by a whole factor, where PyTorch's float arithmetic and integer division agree;

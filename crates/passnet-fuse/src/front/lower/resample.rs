@@ -1,6 +1,6 @@
 //! Windows: pooling, and the elements of windows as columns.
 
-use passnet_graph::Arg;
+use passnet_graph::{Arg, Target};
 use passnet_record::DType;
 
 use super::{Lowering, call::Call, dimensions};
@@ -12,6 +12,9 @@ use crate::front::{
 
 /// Largest number of elements of a window that is written out.
 const LARGEST_WINDOW: i64 = 49;
+
+/// Elements of the smallest intermediate result that a CPU stores.
+pub(super) const SMALLEST_STORED: i64 = 1024;
 
 /// Extents and steps of a window along the last two dimensions.
 pub(super) struct Window {
@@ -59,9 +62,7 @@ impl<'g> Lowering<'g> {
                 // The places of the largest elements are a second result. No reduction here computes it.
                 (!keeps_places).then_some(())?;
                 let x = self.tensor(call.subject()?)?;
-                // Padded with 0, a window of negative elements would give 0.
-                let x = self.padded(x, &window, &shape, PythonNumber::Float(f64::NEG_INFINITY))?;
-                self.pooled(x, &window, &shape, Binary::Max)
+                self.max_pool(x, &window, &shape)
             }
             "avg_pool2d" => {
                 let window = self.window(call, None)?;
@@ -104,10 +105,25 @@ impl<'g> Lowering<'g> {
         }
     }
 
+    fn max_pool(&mut self, x: TensorId, window: &Window, shape: &[i64]) -> Option<TensorId> {
+        // Padded with 0, a window of negative elements would give 0.
+        let x = self.padded(x, window, shape, PythonNumber::Float(f64::NEG_INFINITY))?;
+        let dtype = self.tensors[x].dtype;
+        if self.target != Target::Cpu || !dtype.is_float() {
+            return self.pooled(x, window, shape, Binary::Max);
+        }
+        // No maximum needs a rounding, so elements are converted once and not in each window.
+        let wide = self.widen(x)?;
+        self.store_for_windows(wide, window);
+        let most = self.pooled(wide, window, shape, Binary::Max)?;
+        Some(self.cast(most, dtype))
+    }
+
     fn average_pool(&mut self, x: TensorId, window: &Window, shape: &[i64], counts_padding: bool) -> Option<TensorId> {
         let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
         let wide = self.widen(x)?;
         let wide = self.padded(wide, window, shape, PythonNumber::Int(0))?;
+        self.store_for_windows(wide, window);
         let mean = if counts_padding {
             self.averaged(wide, window, shape)?
         } else {
@@ -117,6 +133,17 @@ impl<'g> Lowering<'g> {
             self.map(ScalarFn::Binary(Binary::Div), &[sum, counts], wide_type)?
         };
         Some(self.cast(mean, dtype))
+    }
+
+    /// Makes a CPU store the elements of windows that overlap, with their padding and as `float`: a loop over windows then has neither
+    /// conditions nor conversions.
+    fn store_for_windows(&mut self, x: TensorId, window: &Window) {
+        let overlaps = (0..2).any(|at| window.size[at] > window.step[at]);
+        // The elements of an input are in memory already.
+        let is_computed = !matches!(self.tensors[x].def, Def::Buffer { .. } | Def::View { .. });
+        if self.target == Target::Cpu && overlaps && is_computed && self.tensors[x].numel() >= SMALLEST_STORED {
+            self.tensors.mark_reused(x);
+        }
     }
 
     fn window(&self, call: &Call<'g>, dilation: Option<usize>) -> Option<Window> {
