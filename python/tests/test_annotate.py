@@ -39,6 +39,14 @@ def test_extents_are_corrected_by_where_they_come_from() -> None:
     assert (half["dtype"], half["types"][-1]) == ("float16", "float16")
 
 
+def test_dtypes_that_the_tables_do_not_have_are_unknown() -> None:
+    # In half precision, `fft` returns `complex32`.
+    annotation = annotate.annotate(_request(lambda x: (torch.fft.fft(x).real,), [_meta("L_x_", [4, 8])]))
+    assert [value["dtype"] for value in annotation["values"]] == ["float32", "complex64", "float32"]
+    half = annotation["dtypes"][0]
+    assert half["dtype"] == "float16" and half["types"][1] is None
+
+
 def test_what_an_op_in_place_changes_is_not_taken_for_the_result_of_an_equal_op() -> None:
     def graph(x: torch.Tensor) -> Any:
         return (torch.relu(x).unsqueeze_(0), torch.relu(x))

@@ -39,7 +39,7 @@ pub fn publish(
     if out.exists() && !out.join(MARK).exists() && fs::read_dir(out)?.next().is_some() {
         return Err(SiteError::Occupied(out.to_owned()));
     }
-    let Shown { site, library, paths } = load(runs, extras, remark)?;
+    let Shown { site, library, paths, .. } = load(runs, extras, remark)?;
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     // Next to the destination, because a folder can only be renamed within one file system.
@@ -71,7 +71,7 @@ fn load(runs: &[PathBuf], extras: &Extras<'_>, remark: &dyn Fn(&str)) -> Result<
     }
     let (runs, sources) = read_all(&paths).into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let (site, library) = Contents::read(extras, remark)?.site(runs, sources);
-    Ok(Shown { site, library, paths })
+    Ok(Shown::new(site, library, paths))
 }
 
 /// Renders all pages, on all cores.

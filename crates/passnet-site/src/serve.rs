@@ -139,7 +139,7 @@ fn rendered(shelf: &Shelf, path: &str) -> Option<ResponseContent> {
     let shown = shelf.current();
     match PageId::at(path, &shown.site) {
         Some(PageId::Live) => Some(ResponseContent::Live(shown.site.render_live(&shelf.live()?, &shown.library))),
-        Some(place) => Some(ResponseContent::Page(shown.site.render(place, &shown.library))),
+        Some(place) => Some(ResponseContent::Page(shown.page(place))),
         None if path == LIVE_DATA => {
             let runs = shelf.live()?;
             let data = live_data(&runs, shown.site.live_content(&runs));

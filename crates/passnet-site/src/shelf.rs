@@ -9,7 +9,7 @@ use std::{
 
 use fs_err as fs;
 use passnet_run::archive::{BlobSource, RunLibrary, find_runs, load_run};
-use passnet_web::{LiveRun, RunView, Site};
+use passnet_web::{LiveRun, PageId, RunView, Site};
 
 use crate::{Extras, SiteError, extras::Contents, live::LiveLogs, reading::read_all};
 
@@ -25,6 +25,29 @@ pub(crate) struct Shown {
     pub(crate) library: RunLibrary,
     /// Directory or bundle of each run, in the order of the site.
     pub(crate) paths: Vec<PathBuf>,
+    /// Pages that compare many runs and were asked for; they resample thousands of verdicts, and stay the same until a run changes.
+    comparing: Mutex<BTreeMap<PageId, String>>,
+}
+
+impl Shown {
+    pub(crate) fn new(site: Site, library: RunLibrary, paths: Vec<PathBuf>) -> Self {
+        Self { site, library, paths, comparing: Mutex::default() }
+    }
+
+    /// Returns a page.
+    pub(crate) fn page(&self, place: PageId) -> String {
+        if !matches!(place, PageId::Index | PageId::Suite(..)) {
+            return self.site.render(place, &self.library);
+        }
+        let known = || self.comparing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = known().get(&place) {
+            return page.clone();
+        }
+        // Not under the lock: another page must not wait for this one.
+        let page = self.site.render(place, &self.library);
+        known().insert(place, page.clone());
+        page
+    }
 }
 
 struct KnownRun {
@@ -123,7 +146,7 @@ fn show(contents: &Contents, kept: &BTreeMap<PathBuf, KnownRun>) -> Shown {
     let (paths, read): (Vec<PathBuf>, Vec<_>) = readable.unzip();
     let (runs, sources) = read.into_iter().unzip();
     let (site, library) = contents.site(runs, sources);
-    Shown { site, library, paths }
+    Shown::new(site, library, paths)
 }
 
 fn stamp(path: &Path) -> Stamp {

@@ -25,7 +25,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from passnet._capture.sample import LITERAL_LIMIT, _rounded
 from passnet._passes.wire import target_name, to_graph_module
 from passnet._services import shape_variants
-from passnet._services.inputs import make_inputs
+from passnet._services.inputs import dtype_name, make_inputs
 from passnet._services.serve import is_over_memory, serve_in_children
 from passnet._summary import summary
 
@@ -85,7 +85,7 @@ class _Recorder(torch.fx.Interpreter):
             target = node.target if isinstance(node.target, str) else target_name(node.target)
             self.failure = f"op `{node.name}` ({target}) fails: {summary(error)}"
             raise
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, torch.Tensor) and dtype_name(result) is not None:
             self.seen[node.name] = self.describe(result)
         return result
 
@@ -111,7 +111,7 @@ def _execute(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> tuple
 
 
 def _type(tensor: torch.Tensor) -> dict[str, Any]:
-    return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
+    return {"shape": list(tensor.shape), "dtype": dtype_name(tensor)}
 
 
 def _measure(tensor: torch.Tensor) -> dict[str, Any]:

@@ -13,6 +13,14 @@ import torch
 
 # Dtypes whose values may be indices.
 INTEGERS = {"int8", "int16", "int32", "int64", "uint8"}
+# Dtypes that the tables of a dataset have (`DType` of `passnet-record`).
+DTYPES = INTEGERS | {"float64", "float32", "float16", "bfloat16", "bool", "complex64", "complex128"}
+
+
+def dtype_name(tensor: torch.Tensor) -> str | None:
+    """The name of the dtype in replies; None for a dtype that the tables of a dataset do not have, such as ``complex32``."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    return name if name in DTYPES else None
 
 
 def make_inputs(metas: Sequence[dict[str, Any]], seed: int = 0) -> list[Any]:

@@ -19,6 +19,7 @@ import torch
 import torch.fx
 
 from passnet._passes.wire import Encoder, to_graph_module
+from passnet._services.inputs import dtype_name
 
 _VIEWS = {"view", "reshape", "_unsafe_view", "unflatten"}
 _EXPANDS = {"expand", "broadcast_to"}
@@ -142,7 +143,7 @@ class _Run(torch.fx.Interpreter):
 
     def dtype(self, node: torch.fx.Node) -> str | None:
         value = self.results.get(node.name)
-        return str(value.dtype).removeprefix("torch.") if isinstance(value, torch.Tensor) else None
+        return dtype_name(value) if isinstance(value, torch.Tensor) else None
 
     def literals(self) -> list[dict[str, Any]]:
         """Returns the arguments of the corrected nodes in wire form; ``node`` counts nodes behind the inputs."""

@@ -130,7 +130,7 @@ def _completed(config: Any) -> dict[str, int]:
     if not isinstance(heads, int) or not isinstance(width, int) or heads == 0:
         return {}
     derived = {"num_key_value_heads": heads, "head_dim": width // heads}
-    missing = {name: value for name, value in derived.items() if getattr(text, name, 0) is None}
+    missing = {name: value for name, value in derived.items() if vars(text).get(name, 0) is None}
     for name, value in missing.items():
         setattr(text, name, value)
     return missing

@@ -22,7 +22,7 @@ pub(crate) const GRAPHS_PER_PAGE: usize = 12;
 /// Samples that one page of a dataset lists.
 pub(crate) const SAMPLES_PER_PAGE: usize = 500;
 /// Cells (tasks times runs) that one page of a suite shows.
-const CELLS_PER_PAGE: usize = 2400;
+const CELLS_PER_PAGE: usize = 1000;
 
 /// Properties of the graphs of suites, by the name of the suite.
 pub type SuiteTraits = BTreeMap<String, BTreeMap<GraphId, GraphTraits>>;
@@ -60,7 +60,7 @@ impl SuiteEntry {
 
     /// Tasks that one page shows.
     pub(crate) fn tasks_per_page(&self) -> usize {
-        (CELLS_PER_PAGE / self.runs.len().max(1)).max(50)
+        (CELLS_PER_PAGE / self.runs.len().max(1)).max(20)
     }
 }
 
