@@ -15,6 +15,12 @@ from passnet._compile.layers import CONVOLUTIONS
 
 Call = Callable[[], Any]
 
+# Time does not need all convolutions: the largest kinds that make up this share of the work decide.
+_SHARE = 0.75
+
+# Operations that a GPU computes while it moves one byte.
+_PER_BYTE = 100
+
 _NAMES = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
 
 
@@ -28,6 +34,24 @@ class Convolution:
     def dimensions(self) -> int:
         """1 for sequences, 2 for images."""
         return CONVOLUTIONS[self.node.target]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for calls with arguments of the same types."""
+        given = self.given
+        types = (type_of(given[name]) for name in ("input", "weight", "bias"))
+        known = tuple(None if value is None else (value.dtype, value.shape, value.stride()) for value in types)
+        return (self.node.target, known, *(given[name] for name in _NAMES[3:]))
+
+    @property
+    def work(self) -> float:
+        """Estimated time, in bytes that could be moved in it."""
+        given, result = self.given, type_of(self.node)
+        values = [type_of(given["input"]), type_of(given["weight"]), result]
+        if result is None:
+            return 0.0
+        moved = sum(value.numel() * value.element_size() for value in values)
+        return max(moved, 2 * result.numel() * values[1][0].numel() / _PER_BYTE)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -56,6 +80,20 @@ def convolutions_of(graph: torch.fx.Graph) -> list[Convolution]:
     return [convolution for convolution in found if _has_batches(convolution)]
 
 
+def _largest(convolutions: Sequence[Convolution]) -> list[Convolution]:
+    """The convolutions of the kinds with most of the work. Libraries prepare each kind for some time before its first call."""
+    work: dict[Any, float] = {}
+    for convolution in convolutions:
+        work[convolution.kind] = work.get(convolution.kind, 0.0) + convolution.work
+    kinds, covered = set(), 0.0
+    for kind in sorted(work, key=work.__getitem__, reverse=True):
+        if covered >= _SHARE * sum(work.values()):
+            break
+        kinds.add(kind)
+        covered += work[kind]
+    return [convolution for convolution in convolutions if convolution.kind in kinds]
+
+
 def _has_batches(convolution: Convolution) -> bool:
     values = [type_of(convolution.given[name]) for name in ("input", "weight")]
     return all(
@@ -79,7 +117,7 @@ def innermost(images: torch.Tensor) -> torch.Tensor:
 def time_layouts(
     convolutions: Sequence[Convolution], images: Sequence[torch.fx.Node], *, frozen: bool, graphed: bool
 ) -> Comparison:
-    """Compares the time of all convolutions in the captured layout with their time with channels innermost.
+    """Compares the time of the largest convolutions in the captured layout with their time with channels innermost.
 
     The rest of a graph takes about the same time in both layouts, once it is fused. With channels innermost, the inputs in
     `images` are laid out in each call, and so are the weights unless they are `frozen`. The contents are random numbers.
@@ -87,7 +125,7 @@ def time_layouts(
     tensors = _Tensors()
     captured: list[Call] = []
     relaid: list[Call] = [functools.partial(innermost, tensors.of(node)) for node in images]
-    for convolution in convolutions:
+    for convolution in _largest(convolutions):
         given = convolution.given
         values = [tensors.of(given[name]) for name in ("input", "weight", "bias")]
         arguments = dict(zip(("input", "weight", "bias"), values, strict=True))
