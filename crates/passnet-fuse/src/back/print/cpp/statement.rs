@@ -89,9 +89,11 @@ impl CppPrinter<'_> {
             if is_trivial || self.names.contains_key(&id) || self.copies.contains(&id) || self.contractions.absorb(id) {
                 continue;
             }
-            if let &Expr::Round(product, DType::Float32) = self.program.arena.get(id)
-                && !self.summed.contains(&id)
-            {
+            let product = match *self.program.arena.get(id) {
+                Expr::Round(product, DType::Float32) if !self.summed.contains(&id) => Some(product),
+                _ => None,
+            };
+            if let Some(product) = product.filter(|_| !self.rows.contains_key(&id)) {
                 // The product itself.
                 let name = self.expr(product);
                 self.names.insert(id, name);
@@ -102,7 +104,7 @@ impl CppPrinter<'_> {
             let value = match &row {
                 Some(row) if self.filled.contains(&id) && has_lanes => format!("get_row({row} + k)"),
                 Some(row) if self.filled.contains(&id) => format!("{row}[k]"),
-                _ => self.operation(id),
+                _ => product.map_or_else(|| self.operation(id), |product| self.expr(product)),
             };
             let value = if self.conditions.contains(&id) && !has_lanes { kept(&value) } else { value };
             let name = format!("v{}", self.count);
