@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import passnet
-from passnet._compile import build, channels
+from passnet._compile import build, channels, convolutions
 from passnet._compile.capture import capture
 from passnet._compile.convolutions import convolutions_of
 
@@ -194,10 +194,10 @@ def test_sequences_are_images_of_one_row_in_the_other_layout(frozen: bool):
     captured = capture(model, given, {})
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(captured.module.graph, {}))
-    convolutions = convolutions_of(graph)
-    assert [convolution.dimensions for convolution in convolutions] == [1, 1, 1, 2]
+    calls = convolutions_of(graph)
+    assert [convolution.dimensions for convolution in calls] == [1, 1, 1, 2]
     images = [node for node in graph.nodes if node.op == "placeholder"][1:2]
-    state = channels._relay(captured, graph, convolutions, images, frozen=frozen)
+    state = channels._relay(captured, graph, calls, images, frozen=frozen)
     relaid = torch.fx.GraphModule(captured.module, graph)
     found, expected = relaid(*captured.example[:2], *state), captured.module(*captured.example)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
@@ -208,10 +208,21 @@ def test_sequences_are_images_of_one_row_in_the_other_layout(frozen: bool):
 
 
 @torch.no_grad()
+def test_only_the_largest_kinds_of_convolutions_are_timed():
+    big = [nn.Conv2d(16, 16, 3, padding=1) for _ in range(5)]
+    model = spread(nn.Sequential(nn.Conv2d(3, 16, 1), *big, nn.Conv2d(16, 4, 1), nn.Conv2d(4, 4, 3)))
+    captured = capture(model, (torch.randn(1, 3, 32, 32),), {})
+    found = convolutions_of(captured.module.graph)
+    kinds = {convolution.kind for convolution in found}
+    largest = convolutions._largest(found)
+    assert (len(found), len(kinds)) == (8, 4)
+    assert len(largest) == 5 and {convolution.kind for convolution in largest} == {found[1].kind}
+
+
+@torch.no_grad()
 def test_layouts_are_timed_by_convolutions():
     model = spread(Speech())
     captured = capture(model, (torch.randn(2, 1, 200), torch.randn(2, 3, 16, 16)), {})
-    convolutions = convolutions_of(captured.module.graph)
     for frozen in (True, False):
-        times = channels.time_layouts(convolutions, (), frozen=frozen, graphed=False)
+        times = channels.time_layouts(convolutions_of(captured.module.graph), (), frozen=frozen, graphed=False)
         assert times.eager_ns > 0 and times.fused_ns > 0
