@@ -3,7 +3,7 @@
 //! A kernel for a GPU reduces a row in one program. Few rows leave most of the device idle. There, long rows are split into
 //! chunks: one stage reduces each chunk, and another one combines their results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::Target;
 
@@ -95,7 +95,8 @@ impl Lowering<'_> {
     fn chunks(&self, of: TensorId, reduced: &[bool]) -> Option<Chunks> {
         let of_row = self.row_length(of, reduced);
         let rows = self.tensors[of].numel() / of_row.max(1);
-        let is_worth_it = || of_row * self.distinct_reads(of, &mut BTreeSet::new()) >= LONG_ROW;
+        let reads = || self.distinct_reads(of, &mut BTreeSet::new(), &mut BTreeMap::new());
+        let is_worth_it = || of_row * reads() >= LONG_ROW;
         (self.target == Target::Cuda && rows <= FEW_ROWS && of_row >= 2 * SHORT_CHUNK && is_worth_it()).then_some(())?;
         let longest = (rows * of_row / CHUNKS).clamp(SHORT_CHUNK, LONG_CHUNK);
         let mut chunks = Chunks {
@@ -126,8 +127,9 @@ impl Lowering<'_> {
         (chunks.length * 4 >= SHORT_CHUNK).then_some(chunks)
     }
 
-    /// Returns the number of reads for one element: many for a convolution. `seen` has the tensors that are counted already.
-    fn distinct_reads(&self, of: TensorId, seen: &mut BTreeSet<TensorId>) -> i64 {
+    /// Returns the number of reads for one element: many for a convolution. `seen` has the tensors that are counted already,
+    /// and `shown` the number for each tensor that views show.
+    fn distinct_reads(&self, of: TensorId, seen: &mut BTreeSet<TensorId>, shown: &mut BTreeMap<TensorId, i64>) -> i64 {
         if !seen.insert(of) {
             return 0;
         }
@@ -135,10 +137,16 @@ impl Lowering<'_> {
         match &self.tensors[of].def {
             Def::Buffer { .. } | Def::Reduce { .. } => count = 1,
             // Another element than that of other views of the same tensor.
-            Def::View { of, .. } => count = self.distinct_reads(*of, &mut BTreeSet::new()),
+            Def::View { of, .. } => {
+                count = match shown.get(of) {
+                    Some(&known) => known,
+                    None => self.distinct_reads(*of, &mut BTreeSet::new(), shown),
+                };
+                shown.insert(*of, count);
+            }
             _ => self.tensors.for_each_operand(of, &mut |operand| {
                 if count < MOST_READS {
-                    count += self.distinct_reads(operand, seen);
+                    count += self.distinct_reads(operand, seen, shown);
                 }
             }),
         }
