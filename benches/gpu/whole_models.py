@@ -42,6 +42,8 @@ SIDES = (
 )
 INPUTS_SIDES = (("default", "reduce-overhead"), ("passnet+graphs",))
 TUNING = (("max-autotune",),)
+# Sides of a model with `--tuned`. The second mode that tunes finds the choices of the first in the cache.
+TUNED_SIDES = (*SIDES, ("max-autotune-no-cudagraphs", "max-autotune"))
 PART_SECONDS, TUNING_SECONDS = 150, 260
 
 
@@ -53,7 +55,7 @@ def main() -> None:
     capture = None if options.samples else _start_capture(options)
     _import_all(options)
     samples = options.samples or _captured(capture, options)
-    models = _in_order(samples, options.models)
+    models = _in_order(samples, options.models, smallest_first=options.tuned)
     print(f"{len(models)} models after {options.seconds - (until - time.monotonic()):.0f} s", flush=True)
     chains = _chains(options, samples, models)
     with (options.out / "rows.jsonl").open("a") as file:
@@ -79,6 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--devices", type=int, default=1, help="number of GPUs")
     parser.add_argument("--jobs", type=int, default=max(2, (os.cpu_count() or 2) * 5 // 8), help="processes at a time")
     parser.add_argument("--inputs-every", type=int, default=5, help="each N-th model also with weights as inputs")
+    parser.add_argument("--tuned", action="store_true", help="smallest models first, each with the modes that tune")
     parser.add_argument("--tune", type=int, default=2, help="models for the mode that tunes, at the end")
     parser.add_argument("--work", type=Path, default=Path("/tmp/whole-models"), help="folder for samples and caches")
     parser.add_argument("--no-rehearsal", action="store_true", help="compile nothing before the first model")
@@ -111,14 +114,14 @@ def _captured(capture: subprocess.Popen[str], options: argparse.Namespace) -> Pa
     return options.work / "samples"
 
 
-def _in_order(samples: Path, wanted: Sequence[str]) -> list[str]:
-    """Models of one graph by the size of their text, each sixth first, then the next of each six."""
+def _in_order(samples: Path, wanted: Sequence[str], *, smallest_first: bool) -> list[str]:
+    """Models of one graph by the size of their text, or each sixth of these first, then the next of each six."""
     files = [path for path in samples.rglob("model.py") if not path.parent.name.startswith("subgraph_")]
     files = [path for path in files if (path.parent / "graph_net.json").exists()]
     files.sort(key=lambda path: (path.stat().st_size, str(path)))
     names = [str(file.parent.relative_to(samples)) for file in files]
     names = [name for name in names if not wanted or any(part in name for part in wanted)]
-    return [name for start in (0, 3, 1, 4, 2, 5) for name in names[start::6]]
+    return names if smallest_first else [name for start in (0, 3, 1, 4, 2, 5) for name in names[start::6]]
 
 
 def _import_all(options: argparse.Namespace) -> None:
@@ -164,6 +167,13 @@ def _chains(options: argparse.Namespace, samples: Path, models: Sequence[str]) -
         return Chain(name, parts, device, limit, work, functools.partial(shutil.rmtree, cache, ignore_errors=True))
 
     chains = []
+    if options.tuned:
+        # Tuning takes longest, so it begins first.
+        return [
+            chain(number, name, "static", sides, TUNING_SECONDS if "max-autotune" in sides else PART_SECONDS)
+            for number, name in enumerate(models)
+            for sides in reversed(TUNED_SIDES)
+        ]
     for number, name in enumerate(models):
         chains += [chain(number, name, "static", sides, PART_SECONDS) for sides in SIDES]
         if options.inputs_every and number % options.inputs_every == 0:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from whole.side import STEPS, TOLERANCES, tolerance
+from whole.tolerances import STEPS, TOLERANCES, tolerance
 
 Row = dict[str, Any]
 PROMPT = "graph-net-test-compiler-log"

@@ -13,12 +13,15 @@ from typing import Any
 
 import torch
 from models.sides import leaves, summary
+from torch._inductor import select_algorithm
+from torch._inductor.runtime import triton_heuristics
 
 import passnet
 from passnet._backend import stopwatch
 from passnet._compile.compiled import Compiled
 from passnet._compilers import cudagraphs
 from whole.captured import Sample
+from whole.tolerances import STEPS, TOLERANCES, tolerance
 
 Side = Callable[..., Any]
 # Threads that TorchInductor compiles in.
@@ -34,19 +37,25 @@ PASSNET = {
 
 
 class Turn:
-    """The device, for one process at a time: `with turn:` waits until the scheduler has stopped the others."""
+    """The device, for one process at a time: `with turn:` waits until the scheduler has stopped the others. It nests."""
 
     def __init__(self, pipe: Connection, core: int | None) -> None:
         self.pipe = pipe
         self.core = core
+        self.depth = 0
 
     def __enter__(self) -> None:
+        self.depth += 1
+        if self.depth > 1:
+            return
         self.pipe.send({"event": "ask"})
         self.pipe.recv()
         time.sleep(_DRAIN)
 
     def __exit__(self, *_: object) -> None:
-        self.pipe.send({"event": "done"})
+        self.depth -= 1
+        if self.depth == 0:
+            self.pipe.send({"event": "done"})
 
     @contextlib.contextmanager
     def on_own_core(self) -> Iterator[None]:
@@ -91,14 +100,21 @@ def measure(sample: Sample, side: str, turn: Turn) -> dict[str, Any]:
 
 
 def _share_the_device(turn: Turn) -> None:
-    """Has `passnet.compile` compare the times of regions only while no other process uses the device."""
-    alone = stopwatch._compared
+    """Has both compilers compare the times of their candidates only while no other process uses the device."""
+    _takes_a_turn(stopwatch, "_compared", turn)
+    # Candidates for products and convolutions, and the configurations of other kernels.
+    _takes_a_turn(select_algorithm.AlgorithmSelectorCache, "benchmark_in_current_process", turn)
+    _takes_a_turn(triton_heuristics.CachingAutotuner, "benchmark_all_configs", turn)
 
-    def compared(*arguments: Any) -> Any:
+
+def _takes_a_turn(owner: Any, name: str, turn: Turn) -> None:
+    alone = getattr(owner, name)
+
+    def within(*arguments: Any, **named: Any) -> Any:
         with turn:
-            return alone(*arguments)
+            return alone(*arguments, **named)
 
-    stopwatch._compared = compared
+    setattr(owner, name, within)
 
 
 def _compiled(
@@ -155,17 +171,6 @@ def _distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float 
 
 def _equal(found: list[torch.Tensor], expected: list[torch.Tensor]) -> list[bool]:
     return [torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(found, expected, strict=True)]
-
-
-# Exponents of (rtol, atol) for each step of the tolerance, as in `passnet_score::tolerance`.
-STEPS = {"float16": (0.6, 1.0), "bfloat16": (0.3592, 1.0), "float32": (1.1772, 1.0), "float64": (1.4, 1.4)}
-TOLERANCES = range(-10, 6)
-
-
-def tolerance(dtype: str, t: int) -> tuple[float, float]:
-    """`(rtol, atol)` of a type at a tolerance."""
-    rtol, atol = STEPS[dtype]
-    return 10 ** (rtol * t), 10 ** (atol * t)
 
 
 def _close_from(found: list[torch.Tensor], expected: list[torch.Tensor]) -> list[int | None]:
