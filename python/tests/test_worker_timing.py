@@ -188,6 +188,14 @@ def test_a_scratch_tensor_has_nothing_of_an_earlier_call(worker: Worker, write_p
         assert seen[0] == 0
 
 
+def test_overwriting_of_results_is_not_time_that_a_call_hides(worker: Worker):
+    """It takes longer for results with memory of their own than for views of one tensor."""
+    worker.load(trace(lambda x: (x + 1, x + 2, x + 3)), kind="eager")
+    worker.pools(windows=1, x=torch.ones(5))
+    assert worker.time(trials=10)["overwriting_ns"] > 0
+    assert worker.time(trials=10, overwrite=False)["overwriting_ns"] == 0
+
+
 def test_a_constant_that_is_returned_is_not_overwritten(worker: Worker):
     def constant(x: torch.Tensor) -> tuple:
         return x, x.view(-1), x + 1

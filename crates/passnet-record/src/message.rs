@@ -343,7 +343,8 @@ pub struct TimedBlock {
     pub kept: Vec<String>,
     /// Time from before the first warm-up call to after the last trial, by the same clock.
     pub total_ns: u64,
-    /// Part of it between the calls, in which memory was overwritten that calls had allocated and released, or guarded calls were made.
+    /// Part of it between the calls, in which unused results and memory that calls had allocated and released were overwritten, or
+    /// guarded calls were made.
     #[serde(default)]
     pub overwriting_ns: u64,
     /// Elements that the rule of the request chose: of the outputs that are strided tensors of real numbers in the memory of

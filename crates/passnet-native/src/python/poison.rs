@@ -3,7 +3,7 @@
 use pyo3::{
     intern,
     prelude::*,
-    types::{PyList, PyTuple},
+    types::{PyBool, PyFloat, PyInt, PyList, PyTuple},
 };
 
 use crate::cuda;
@@ -74,8 +74,9 @@ impl ResultMemory {
     }
 }
 
-/// Overwrites the memory of each tensor of a result without other references.
-pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) {
+/// Overwrites the memory of each tensor of a result without other references. Returns true if all values are of the type
+/// `torch.Tensor` itself, of numbers, or `None`: reading their attributes runs no code of a pass.
+pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) -> bool {
     let values = values(result);
     let memories: Vec<ResultMemory> = values.iter().filter_map(ResultMemory::of).collect();
     for memory in &memories {
@@ -85,6 +86,18 @@ pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) {
             memory.overwrite();
         }
     }
+    values.iter().all(is_plain)
+}
+
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    let py = value.py();
+    let is_tensor = || py.import(intern!(py, "torch"))?.getattr(intern!(py, "Tensor"));
+    let class = value.get_type();
+    value.is_none()
+        || is_tensor().is_ok_and(|tensor| class.is(&tensor))
+        || class.is(py.get_type::<PyInt>())
+        || class.is(py.get_type::<PyFloat>())
+        || class.is(py.get_type::<PyBool>())
 }
 
 /// Overwrites the memory of each tensor of a result that only the caller holds.
