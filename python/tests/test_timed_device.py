@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from passnet._passes.trace import trace_pattern as trace
-from passnet._worker import pools
+from passnet._worker import device_pool
 from server import Worker
 
 WritePasses = Callable[..., Path]
@@ -85,7 +85,7 @@ def test_sums_have_the_same_bits_on_all_devices(worker: Worker, device: str, dty
         call = 2 + worker.time(trials=4, windows=windows)["kept_call"]
         window, shift = (60 + 3 * call) % 64, (4090 + 5 * call) % 4099
         expected = torch.empty(20_000, dtype=dtype)
-        pools.summed(values, addends.repeat(6), [expected], *bounds)(window, shift, 0)
+        device_pool.summed(values, addends.repeat(6), [expected], *bounds)(window, shift, 0)
         reply = worker.request("fetch")
         assert torch.equal(worker.outputs(reply)[0], expected)
         # The worker compares with bits that native code computed on the host.

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from passnet._passes.trace import trace_pattern as trace
-from passnet._worker import pools
+from passnet._worker import device_pool
 from server import Worker
 
 WritePasses = Callable[..., Path]
@@ -65,7 +65,7 @@ def test_addends_are_added_as_pytorch_adds_them(worker: Worker, dtype: torch.dty
         window, shift = (60 + 3 * call) % 64, (35 + 5 * call) % 37
         # As for a device: addends are repeated, and PyTorch computes the sums.
         out = torch.empty(200, dtype=dtype)
-        pools.summed(values, addends.repeat(7), [out], *bounds)(window, shift, 0)
+        device_pool.summed(values, addends.repeat(7), [out], *bounds)(window, shift, 0)
         reply = worker.request("fetch")
         assert torch.equal(worker.outputs(reply)[0], out)
         # The change in place is one of what the call saw.

@@ -10,7 +10,7 @@ mod vanishing;
 pub(crate) use contents::judge_loosely;
 pub(crate) use layout::LayoutRule;
 pub(crate) use layout::remarks;
-pub(crate) use pairs::{CallProperties, Pair, PairError, pair, same_bytes};
+pub(crate) use pairs::{CallProperties, Pair, PairError, SeenInputs, pair, same_bytes};
 pub(crate) use tally::{Agreement, RoundTally};
 pub(crate) use timed::{is_suspicious, wrong_values};
 

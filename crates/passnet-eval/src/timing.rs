@@ -13,7 +13,6 @@ use passnet_record::{
 
 use crate::{
     accounting::{SeenBlock, SideRounds, charge, charged},
-    block::InputBlock,
     philox::Stream,
     pools::Pools,
     samples::{self, RoundSamples},
@@ -62,8 +61,8 @@ pub(crate) struct CheckedRound {
     pub(crate) sent: [Sent; 2],
     /// Content ids of these values when the calls had returned; empty where they are not known.
     pub(crate) kept: [Vec<String>; 2],
-    /// The content that they are for.
-    pub(crate) content: InputBlock,
+    /// Number of the call among all that see these pools ([`Pools::content`]).
+    pub(crate) call: u64,
 }
 
 /// Values that the sides of a round returned.
@@ -256,7 +255,6 @@ impl MeasurementPlan<'_> {
         let mut again = SideTimes::default();
         self.block(workers[first], once, (call, None), &mut again).map_err(of_first)?;
         sides[first].kept = again.kept;
-        let content = self.pools.content(self.seen + call).map_err(|error| of_first(error.into()))?;
         let mut kept = |side: usize| if self.check_clock { std::mem::take(&mut sides[side].kept) } else { Vec::new() };
         let kept = [kept(first), kept(last)];
         let sent = if order.first() == Some(&first) {
@@ -266,7 +264,7 @@ impl MeasurementPlan<'_> {
             let got = self.fetch(workers, last, sides)?;
             [self.fetch(workers, first, sides)?, got]
         };
-        Ok(CheckedRound { sent, kept, content })
+        Ok(CheckedRound { sent, kept, call: self.seen + call })
     }
 
     /// Returns the outputs of the kept call of a side, under this process's clock.

@@ -24,7 +24,7 @@ use launch::{
 };
 use passnet_graph::matching::match_json;
 use poison::overwrite;
-use timed::{time_calls, write_content};
+use timed::{has_content, time_calls};
 
 use crate::{census, cuda, process, violations};
 
@@ -119,10 +119,10 @@ mod native {
     #[pymodule_export]
     use super::{
         CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher,
-        collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels,
+        collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, has_content,
         judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches,
         match_pattern, overwrite, prepare_namespaces, record_violation, recorded_violations,
         restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls,
-        unshare_child_pid_namespace, write_content, write_passes,
+        unshare_child_pid_namespace, write_passes,
     };
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import torch
 
 from passnet import _native
 from passnet._worker import tensors
+from passnet._worker.device_pool import DevicePool
 
 
 class Pools:
@@ -33,9 +33,7 @@ class Pools:
         self.places = layouts.places
         self.sets = [tensors.InputSet(self.base, layouts, device) for _ in range(2)]
         self.is_on_host = device.type == "cpu"
-        self.on_device = [] if self.is_on_host else [self._typed(i).to(device) for i in range(len(pools))]
-        # Repeated, so that a slice begins at any value and is as long as the input.
-        self.repeated = [] if self.is_on_host else [self._repeated(i, device) for i in range(len(pools))]
+        self.on_device = [] if self.is_on_host else [self._on_device(i, device) for i in range(len(pools))]
 
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:
         """Returns the copies that `_native.time_calls` makes before each call.
@@ -48,7 +46,8 @@ class Pools:
                 continue
             source = self._source(i, windows[i])
             if not self.is_on_host:
-                source |= {"address": self.on_device[i].data_ptr(), "sum": self._sum(i)}
+                targets = [inputs.flat(i) for inputs in self.sets]
+                source |= {"address": self.on_device[i].values.data_ptr(), "sum": self.on_device[i].sums(targets)}
             sources.append(source)
         return sources
 
@@ -74,63 +73,35 @@ class Pools:
             "addend_step": windows.get("addend_step", 0),
         }
 
-    def _sum(self, index: int) -> Callable[[int, int, int], None] | None:
-        addend = self.addends[index]
-        if addend is None:
-            return None
-        targets = [inputs.flat(index) for inputs in self.sets]
-        return summed(self.on_device[index], self.repeated[index], targets, addend.get("low"), addend.get("high"))
-
     def kept(self, number: int, call: int, windows: list[dict[str, int]]) -> tensors.InputSet:
         """Returns the set of a number, which the kept call saw; the other one comes first in the next block."""
         inputs = self.sets[number]
-        inputs.shifts = [self._window(i, call, windows) * element for i, element in enumerate(self.elements)]
-        inputs.computed = {
-            i: functools.partial(self._content, self._source(i, windows[i]), call)
-            for i, addend in enumerate(self.addends)
-            if addend
-        }
+        inputs.holds = [self._holds(i, call, inputs, windows[i]) for i in range(len(self.places))]
         self.sets = [self.sets[1 - number], inputs]
         return inputs
 
-    def _content(self, source: dict[str, Any], call: int) -> torch.Tensor:
-        """Returns the bytes that a call saw."""
-        content = torch.empty(source["nbytes"], dtype=torch.uint8)
-        _native.write_content(source, call, content.data_ptr())
-        return content
+    def _holds(self, index: int, call: int, inputs: tensors.InputSet, windows: dict[str, int]) -> Callable[[], bool]:
+        """Returns a function that tells whether an input still has the bytes that a call saw."""
+        if self.is_on_host:
+            source = self._source(index, windows)
+            return lambda: _native.has_content(source, call, inputs.address(index))
+        pool, addends = self.on_device[index], (self.addends[index] or {}).get("elements", 1)
+        window = (windows["start"] + call * windows["step"]) % self.counts[index]
+        shift = (windows.get("addend_start", 0) + call * windows.get("addend_step", 0)) % addends
+        return lambda: pool.is_in(inputs.flat(index), window, shift)
 
-    def _repeated(self, index: int, device: torch.device) -> torch.Tensor | None:
-        addend, (start, end, dtype, _) = self.addends[index], self.places[index]
-        if addend is None:
-            return None
-        first, element, count = addend["offset"], self.elements[index], addend["elements"]
-        values = self.base[first : first + count * element].view(dtype).to(device)
-        return values.repeat(-(-(end - start) // (count * element)) + 1)
-
-    def _window(self, index: int, call: int, windows: list[dict[str, int]]) -> int:
-        return (windows[index]["start"] + call * windows[index]["step"]) % self.counts[index]
+    def _on_device(self, index: int, device: torch.device) -> DevicePool:
+        start, end, dtype, _ = self.places[index]
+        addend, element, addends = self.addends[index] or {}, self.elements[index], None
+        if addend:
+            addends = self.base[addend["offset"] : addend["offset"] + addend["elements"] * element].view(dtype)
+        bounds = (addend.get("low"), addend.get("high"))
+        return DevicePool(self._typed(index), addends, bounds, (end - start) // element, device)
 
     def _typed(self, index: int) -> torch.Tensor:
         start, end, dtype, _ = self.places[index]
         end += (self.counts[index] - 1) * self.elements[index]
         return self.base[start:end].view(dtype) if start < end else torch.empty(0, dtype=dtype)
-
-
-def summed(
-    values: torch.Tensor, addends: torch.Tensor, targets: list[torch.Tensor], low: float | None, high: float | None
-) -> Callable[[int, int, int], None]:
-    """Returns a function that writes the sums of a window and of addends to a target. It takes the number of the window,
-    of the first addend, and of the target. Each sum is rounded once, and then within the bounds: as native code does it.
-    """
-    count = targets[0].numel()
-
-    def write(window: int, shift: int, target: int) -> None:
-        out = targets[target]
-        torch.add(values[window : window + count], addends[shift : shift + count], out=out)
-        if low is not None or high is not None:
-            out.clamp_(low, high)
-
-    return write
 
 
 def let_go(holder: list[Any]) -> None:

@@ -22,6 +22,8 @@ warnings.filterwarnings("ignore", message="The given buffer is not writable")
 _ALIGNMENT = 64
 # Memory through which values of a device leave it, at a time.
 _STAGE_BYTES = 8 << 20
+# Bytes that are compared on a device at a time.
+_PART = 64 << 20
 _DTYPES = {
     name: getattr(torch, name)
     for name in (
@@ -78,10 +80,8 @@ class InputSet:
         # A pass can point a tensor elsewhere (`set_`), but not these.
         self._storages = [tensor.untyped_storage() for tensor in self.tensors]
         self._guarded = False
-        # Bytes from the place of each tensor in the block to what it last got from there.
-        self.shifts = [0] * len(self._places)
-        # What computes the bytes that a tensor last got, where they are not in the block.
-        self.computed: dict[int, Callable[[], torch.Tensor]] = {}
+        # Functions that tell whether each tensor has the bytes that it last got, where these are not in the block.
+        self.holds: list[Callable[[], bool]] | None = None
 
     def _copies(self, address: int) -> Iterator[torch.Tensor]:
         # A third of the time that views and their copies take.
@@ -127,27 +127,25 @@ class InputSet:
         return self._guarded and any(map(intercept.is_overrun, self._storages, sizes))
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
-        """Returns the name and present content (on the CPU) of each tensor whose bytes are no longer those of the block."""
+        """Returns the name and present content (on the CPU) of each tensor whose bytes are no longer those that it got."""
         changed = []
-        tensors = zip(self.names, self._storages, self._places, self.shifts, strict=True)
-        for index, (name, storage, (start, end, dtype, shape), shift) in enumerate(tensors):
-            compute = self.computed.get(index)
-            original = compute() if compute else self._block[start + shift : end + shift]
-            if self._device.type == "cpu":
-                is_same = _native.same_bytes(storage.data_ptr(), original.data_ptr(), end - start)
-            else:
-                is_same = self._is_same_on_device(storage, original)
-            if not is_same:
+        for index, (name, storage, place) in enumerate(zip(self.names, self._storages, self._places, strict=True)):
+            _, _, dtype, shape = place
+            if not (self.holds[index]() if self.holds else self._has_block(index)):
                 changed.append((name, torch.empty(0, dtype=dtype).set_(storage.cpu(), 0, shape)))
         return changed
 
-    def _is_same_on_device(self, storage: torch.UntypedStorage, original: torch.Tensor) -> bool:
-        """Returns whether a storage of the device begins with some bytes of the host.
+    def _has_block(self, index: int) -> bool:
+        """Returns whether a tensor's storage has the bytes of the block.
 
-        They are copied to the device again: what lies there could have been changed with the storage.
+        They are copied to a device again: what lies there could have been changed with the storage.
         """
-        now = torch.empty(0, dtype=torch.uint8, device=self._device).set_(storage)[: original.numel()]
-        return bool((now == original.to(self._device)).all())
+        start, end, _, _ = self._places[index]
+        original = self._block[start:end]
+        if self._device.type == "cpu":
+            return _native.same_bytes(self.address(index), original.data_ptr(), end - start)
+        parts = zip(self.flat(index).view(torch.uint8).split(_PART), original.split(_PART), strict=True)
+        return all(torch.equal(now, part.to(self._device)) for now, part in parts)
 
     def aliases(self, tensor: torch.Tensor) -> str | None:
         """Returns the name of the input that shares the tensor's storage."""

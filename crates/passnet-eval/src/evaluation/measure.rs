@@ -261,12 +261,10 @@ impl GraphEvaluation<'_> {
             check_clock: machine.options.defences.clock,
             sample: at.is_some() && machine.settings.mode == Mode::Sound,
         };
-        let mut outputs = KeptOutputs::new(self.guard(), at, plan.call_seed);
+        let mut outputs = KeptOutputs::new(&contents.pools, self.guard(), at, plan.call_seed);
         let measurement = plan.run(sides, &mut |seen| outputs.enter(seen));
         let measurement = measurement.map_err(|fault| of_side(fault, sides))?;
         let seen = contents.seen;
-        // The candidate has seen these windows, also if the measurement is discarded below.
-        contents.enter(measurement.made);
         if let Some(candidate) = sides.last() {
             self.refuse_moved(candidate, &machine.cores.timing)?;
         }
@@ -277,8 +275,11 @@ impl GraphEvaluation<'_> {
         drop(measuring);
         self.report.evidence.timed_calls_checked += outputs.rounds();
         self.report.evidence.timed_calls_sampled += outputs.sampled();
-        let sampled = outputs.sampled_suspect(&contents.pools, seen)?;
-        Ok((measurement, Suspects { kept: outputs.suspects()?, sampled }))
+        let sampled = outputs.sampled_suspect(seen)?;
+        let kept = outputs.suspects()?;
+        // The candidate has seen these windows, also if the measurement is discarded later.
+        contents.enter(measurement.made);
+        Ok((measurement, Suspects { kept, sampled }))
     }
 
     /// Records the measurements. Returns instability as a failure.

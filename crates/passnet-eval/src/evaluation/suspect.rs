@@ -1,5 +1,7 @@
 //! A timed call whose outputs are not those of the reference: less accurate than it should be, or other work than in checked calls.
 
+use std::io;
+
 use passnet_record::{CandidateSpec, ContentId, OutputValue, Status, Watch};
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
 use crate::{
     block::InputBlock,
     failure::Failure,
-    judge::{CallProperties, is_suspicious, pair, wrong_values},
+    judge::{CallProperties, SeenInputs, is_suspicious, pair, wrong_values},
     pools::Pools,
     samples::{DifferingCall, RoundSamples},
     timing::{CheckedRound, SeenOutputs},
@@ -47,8 +49,21 @@ impl Suspects {
     }
 }
 
+/// Content of a timed call. It is computed when it is asked for, which is rare: it takes as long as writing all inputs.
+struct TimedContent<'p> {
+    pools: &'p Pools,
+    call: u64,
+}
+
+impl SeenInputs for TimedContent<'_> {
+    fn input(&self, set: usize, name: &str) -> io::Result<Option<Vec<u8>>> {
+        self.pools.content(self.call)?.input(set, name)
+    }
+}
+
 /// Outputs that were seen in the rounds of a measurement. They are read and compared when the device is free: that can take longer than the calls.
-pub(super) struct KeptOutputs {
+pub(super) struct KeptOutputs<'p> {
+    pools: &'p Pools,
     guard: CallProperties,
     /// Tolerance; `None` to compare no values.
     at: Option<i32>,
@@ -61,10 +76,11 @@ pub(super) struct KeptOutputs {
     found: Result<Vec<Suspect>, Stop>,
 }
 
-impl KeptOutputs {
-    /// Outputs that are to be close at a tolerance, if there is one.
-    pub(super) fn new(guard: CallProperties, at: Option<i32>, seed: u64) -> Self {
+impl<'p> KeptOutputs<'p> {
+    /// Outputs that are to be close at a tolerance, if there is one, of calls that see contents from these pools.
+    pub(super) fn new(pools: &'p Pools, guard: CallProperties, at: Option<i32>, seed: u64) -> Self {
         Self {
+            pools,
             guard,
             at,
             seed,
@@ -106,12 +122,12 @@ impl KeptOutputs {
     }
 
     /// Compares all samples; returns the call with the most elements that are not close. `seen`: calls before the measurement.
-    pub(super) fn sampled_suspect(&mut self, pools: &Pools, seen: u64) -> Result<Option<SampledSuspect>, Stop> {
+    pub(super) fn sampled_suspect(&mut self, seen: u64) -> Result<Option<SampledSuspect>, Stop> {
         let Some(at) = self.at else { return Ok(None) };
         let samples = std::mem::take(&mut self.waiting_samples);
         let calls = samples.iter().filter_map(|samples| samples.worst(at));
         let Some(call) = calls.max_by_key(|call| call.mismatched) else { return Ok(None) };
-        let block = pools.content(seen + call.call).map_err(|error| Stop::Fault(error.into()))?;
+        let block = self.pools.content(seen + call.call).map_err(|error| Stop::Fault(error.into()))?;
         Ok(Some(SampledSuspect { block, seed: self.seed, call }))
     }
 
@@ -134,15 +150,19 @@ impl KeptOutputs {
         }
     }
 
-    fn compared(&self, CheckedRound { sent, kept, content: block }: CheckedRound) -> Result<Option<Suspect>, Stop> {
+    fn compared(&self, CheckedRound { sent, kept, call }: CheckedRound) -> Result<Option<Suspect>, Stop> {
         let read =
             |sent: Sent, kept: &[String]| sent.read().and_then(|values| check_kept(&values, kept).map(|()| values));
         let ([expected, got], [of_expected, of_got]) = (sent, kept);
         let expected = read(expected, &of_expected).reference("being timed")?;
         let got = read(got, &of_got).candidate("being timed")?;
         let Some(at) = self.at else { return Ok(None) };
-        let is_suspicious = is_suspicious(&pair(&expected, &got, &block, 0, self.guard)?, at);
-        Ok(is_suspicious.then_some(Suspect { block, seed: self.seed, expected, got }))
+        let content = TimedContent { pools: self.pools, call };
+        if !is_suspicious(&pair(&expected, &got, &content, 0, self.guard)?, at) {
+            return Ok(None);
+        }
+        let block = self.pools.content(call).map_err(|error| Stop::Fault(error.into()))?;
+        Ok(Some(Suspect { block, seed: self.seed, expected, got }))
     }
 }
 

@@ -100,12 +100,24 @@ pub(crate) enum PairError {
     Io(io::Error),
 }
 
+/// Contents that a call saw.
+pub(crate) trait SeenInputs {
+    /// Returns the bytes of an input of set number `set`, or `None` if there is no input of this name.
+    fn input(&self, set: usize, name: &str) -> io::Result<Option<Vec<u8>>>;
+}
+
+impl SeenInputs for InputBlock {
+    fn input(&self, set: usize, name: &str) -> io::Result<Option<Vec<u8>>> {
+        self.layouts(set).find(|input| input.name == name).map(|input| self.read(&input)).transpose()
+    }
+}
+
 /// Returns the values that a call returned and changed, in the order in which they are reported: outputs by position, then the
 /// inputs that the reference changes. If both sides return `None`, it is left out.
 pub(crate) fn pair<'a>(
     reference: &'a Returned,
     candidate: &'a Returned,
-    inputs: &InputBlock,
+    inputs: &impl SeenInputs,
     set: usize,
     guard: CallProperties,
 ) -> Result<Vec<Pair<'a>>, PairError> {
@@ -241,7 +253,7 @@ fn refuse_extra_mutations(reference: &Returned, candidate: &Returned) -> Result<
 fn pair_mutations<'a>(
     reference: &'a Returned,
     candidate: &'a Returned,
-    inputs: &InputBlock,
+    inputs: &impl SeenInputs,
     set: usize,
 ) -> Result<Vec<Pair<'a>>, PairError> {
     let mut pairs = Vec::new();
@@ -253,8 +265,8 @@ fn pair_mutations<'a>(
                 return Err(PairError::Failure(Failure::new(Status::Integrity, "protocol_violation", message)));
             }
             // Not written to: compared with what the input held, it shows as a difference.
-            None => match inputs.layouts(set).find(|input| input.name == layout.name) {
-                Some(input) => Cow::Owned(inputs.read(&input).map_err(PairError::Io)?),
+            None => match inputs.input(set, &layout.name).map_err(PairError::Io)? {
+                Some(content) => Cow::Owned(content),
                 None => continue,
             },
         };

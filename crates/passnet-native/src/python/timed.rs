@@ -52,45 +52,95 @@ pub(super) struct ContentSource {
     sum: Option<Py<PyAny>>,
 }
 
-/// Writes the content of a call to `address`, for a source in the memory of the host.
+/// Bytes of a content that are computed at a time to be compared, which fit into the cache.
+const PART: usize = 1 << 14;
+
+/// Returns whether the memory at `address` has the content of a call, for a source in the memory of the host.
 #[pyfunction]
-pub(super) fn write_content(py: Python<'_>, source: ContentSource, call: usize, address: usize) -> PyResult<()> {
-    ContentSource { places: vec![address], ..source }.fill(py, call, 0, None)
+pub(super) fn has_content(source: ContentSource, call: usize, address: usize) -> PyResult<bool> {
+    if source.nbytes == 0 {
+        return Ok(true);
+    }
+    // SAFETY: the caller vouches for the address: a storage of `nbytes` bytes, which it keeps alive.
+    #[expect(unsafe_code, reason = "tensors are known by address")]
+    let now = unsafe { std::slice::from_raw_parts(address as *const u8, source.nbytes) };
+    let (values, sum) = source.on_host(call)?;
+    let Some(sum) = sum else { return Ok(now == values) };
+    let (mut part, each) = ([0; PART], PART / source.element.max(1) * source.element.max(1));
+    for (number, (now, values)) in now.chunks(each).zip(values.chunks(each)).enumerate() {
+        sum.write(values, number * (each / source.element.max(1)), &mut part[..now.len()]);
+        if now != &part[..now.len()] {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Values that are added to those of a window.
+struct Sum<'s> {
+    dtype: DType,
+    addend: &'s [u8],
+    shift: usize,
+    bounds: (Option<f64>, Option<f64>),
+}
+
+impl Sum<'_> {
+    /// Writes the sums for values from element number `first` of the window on.
+    fn write(&self, values: &[u8], first: usize, out: &mut [u8]) {
+        add(self.dtype, values, self.addend, (self.shift + first) as u64, self.bounds, out);
+    }
 }
 
 impl ContentSource {
-    /// Copies the window of a call to the tensor of a set, on the device whose timer it is or on the CPU.
-    fn fill(&self, py: Python<'_>, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
+    /// Returns the numbers of the window and of the first addend of a call.
+    fn place(&self, call: usize) -> (usize, usize) {
         let nth = |start: u64, step: u64, all: u64| {
             ((u128::from(start) + call as u128 * u128::from(step)) % u128::from(all.max(1))) as usize
         };
-        let number = nth(self.start, self.step, self.windows);
-        let shift = nth(self.addend_start, self.addend_step, self.addends);
-        if let (Some(_), Some(sum)) = (device, &self.sum) {
-            sum.call1(py, (number, shift, set))?;
+        (nth(self.start, self.step, self.windows), nth(self.addend_start, self.addend_step, self.addends))
+    }
+
+    /// Returns the window of a call, which has at least one byte, and what is added to it, in the memory of the host.
+    fn on_host(&self, call: usize) -> PyResult<(&[u8], Option<Sum<'_>>)> {
+        let (number, shift) = self.place(call);
+        // SAFETY: `passnet._worker.pools` vouches for the addresses: memory that holds all windows and addends, which it keeps alive.
+        #[expect(unsafe_code, reason = "tensors are known by address")]
+        let bytes = |address: usize, nbytes| unsafe { std::slice::from_raw_parts(address as *const u8, nbytes) };
+        let values = bytes(self.address + number * self.element, self.nbytes);
+        if self.addend == 0 {
+            return Ok((values, None));
+        }
+        let dtype = self.dtype.parse().map_err(|_| PyValueError::new_err("an unknown element type"))?;
+        let addend = bytes(self.addend, self.addends as usize * self.element);
+        Ok((values, Some(Sum { dtype, addend, shift, bounds: (self.low, self.high) })))
+    }
+
+    /// Copies the window of a call to the tensor of a set, on the device whose timer it is or on the CPU.
+    fn fill(&self, py: Python<'_>, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
+        if let Some(device) = device {
+            let (number, shift) = self.place(call);
+            if let Some(sum) = &self.sum {
+                sum.call1(py, (number, shift, set))?;
+                return Ok(());
+            }
+            // SAFETY: `passnet._worker.pools` vouches for the addresses: memory of the device that holds all windows, and
+            // storages of `nbytes` bytes, which it keeps alive. They do not overlap.
+            #[expect(unsafe_code, reason = "tensors are known by address")]
+            unsafe {
+                device.copy(self.places[set], self.address + number * self.element, self.nbytes)?;
+            }
             return Ok(());
         }
-        let from = self.address + number * self.element;
-        // SAFETY: `passnet._worker.pools` vouches for the addresses: memory of the device that holds all windows, and
-        // storages of `nbytes` bytes, which it keeps alive. They do not overlap. With no bytes nothing is read or written.
+        if self.nbytes == 0 {
+            return Ok(());
+        }
+        let (values, sum) = self.on_host(call)?;
+        // SAFETY: as above, in the memory of the host.
         #[expect(unsafe_code, reason = "tensors are known by address")]
-        unsafe {
-            match device {
-                Some(device) => device.copy(self.places[set], from, self.nbytes)?,
-                None if self.nbytes > 0 && self.addend != 0 => {
-                    let dtype: DType =
-                        self.dtype.parse().map_err(|_| PyValueError::new_err("an unknown element type"))?;
-                    let values = std::slice::from_raw_parts(from as *const u8, self.nbytes);
-                    let addend =
-                        std::slice::from_raw_parts(self.addend as *const u8, self.addends as usize * self.element);
-                    let out = std::slice::from_raw_parts_mut(self.places[set] as *mut u8, self.nbytes);
-                    add(dtype, values, addend, shift as u64, (self.low, self.high), out);
-                }
-                None if self.nbytes > 0 => {
-                    std::ptr::copy_nonoverlapping(from as *const u8, self.places[set] as *mut u8, self.nbytes);
-                }
-                None => {}
-            }
+        let out = unsafe { std::slice::from_raw_parts_mut(self.places[set] as *mut u8, self.nbytes) };
+        match sum {
+            Some(sum) => sum.write(values, 0, out),
+            None => out.copy_from_slice(values),
         }
         Ok(())
     }

@@ -1,0 +1,102 @@
+"""Pools of values on a device: what timed calls see there, and whether a tensor still holds it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+import torch
+
+# Elements that are compared at a time, so that a comparison needs little memory.
+_PART = 1 << 24
+# Words of a fingerprint at a time.
+_WORDS = 1 << 22
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
+
+
+class DevicePool:
+    """The values of one input and those that are added to them, on a device.
+
+    A kernel could change the values together with an input, so that a comparison of the two shows nothing. The host keeps
+    a fingerprint of the values under a random key, which no kernel knows.
+    """
+
+    def __init__(
+        self,
+        values: torch.Tensor,
+        addends: torch.Tensor | None,
+        bounds: tuple[float | None, float | None],
+        count: int,
+        device: torch.device,
+    ) -> None:
+        """`values` and `addends` are in the memory of the host and do not change. An input has `count` elements."""
+        self._host, self._addends, self._bounds, self._count = values, addends, bounds, count
+        self.values = values.to(device)
+        self._key = secrets.randbits(63)
+        self._fingerprint = fingerprint(self.values, self._key)
+        # Repeated, so that a slice begins at any value and is as long as the input.
+        self._repeated = None if addends is None else self._repeat(count)
+
+    def sums(self, targets: list[torch.Tensor]) -> Callable[[int, int, int], None] | None:
+        """Returns a function that writes sums to a target, or `None` if nothing is added (`summed`)."""
+        return None if self._repeated is None else summed(self.values, self._repeated, targets, *self._bounds)
+
+    def is_in(self, flat: torch.Tensor, window: int, shift: int) -> bool:
+        """Returns whether a tensor of the device has the bits that it got for these numbers of a window and of an addend."""
+        if fingerprint(self.values, self._key) != self._fingerprint:
+            self.values.copy_(self._host)
+        # From the host again: these are few.
+        addends = None if self._addends is None else self._repeat(min(self._count, _PART))
+        for first in range(0, self._count, _PART):
+            part = flat[first : first + _PART]
+            content = self.values[window + first : window + first + part.numel()]
+            if addends is not None:
+                begin = (shift + first) % self._addends.numel()
+                content = _bounded(content + addends[begin : begin + part.numel()], *self._bounds)
+            if not same_bits(part, content):
+                return False
+        return True
+
+    def _repeat(self, count: int) -> torch.Tensor:
+        return self._addends.to(self.values.device).repeat(-(-count // self._addends.numel()) + 1)
+
+
+def summed(
+    values: torch.Tensor, addends: torch.Tensor, targets: list[torch.Tensor], low: float | None, high: float | None
+) -> Callable[[int, int, int], None]:
+    """Returns a function that writes the sums of a window and of addends to a target. It takes the number of the window,
+    of the first addend, and of the target. Each sum is rounded once, and then within the bounds: as native code does it.
+    """
+    count = targets[0].numel()
+
+    def write(window: int, shift: int, target: int) -> None:
+        out = targets[target]
+        torch.add(values[window : window + count], addends[shift : shift + count], out=out)
+        _bounded(out, low, high)
+
+    return write
+
+
+def _bounded(values: torch.Tensor, low: float | None, high: float | None) -> torch.Tensor:
+    return values if low is None and high is None else values.clamp_(low, high)
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Returns whether two contiguous tensors of one type on one device have the same bits, also where these are NaN."""
+    bits = _BITS[a.dtype.itemsize]
+    return torch.equal(a.view(bits), b.view(bits))
+
+
+def fingerprint(values: torch.Tensor, key: int) -> int:
+    """Returns the sum of the words of a tensor, each multiplied by a random number of 64 bits, modulo 2**64.
+
+    Words have at most 32 bits. So two contents have the same sum with a probability of 2**-32 at most, if they do not depend on
+    the key (multilinear hashing: J. L. Carter and M. N. Wegman, "Universal classes of hash functions", 1979).
+    """
+    words = values.view(torch.int32 if values.dtype.itemsize % 4 == 0 else _BITS[values.dtype.itemsize])
+    generator = torch.Generator(values.device).manual_seed(key)
+    total = torch.zeros((), dtype=torch.int64, device=values.device)
+    for part in words.split(_WORDS):
+        factors = torch.empty(part.numel(), dtype=torch.int64, device=values.device)
+        total += factors.random_(-(2**63), None, generator=generator).mul_(part).sum()
+    return int(total)
