@@ -6,25 +6,30 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
   const find = box.querySelector("[data-find]");
   const selects = [...box.querySelectorAll("select[data-filter]")];
   const hides = [...box.querySelectorAll("[data-hide]")];
+  const shows = [...box.querySelectorAll("[data-show]")];
   const output = box.querySelector("[data-count]");
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 
   const fits = (row) =>
     find.value.toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word)) &&
     selects.every((select) => !select.value || row.dataset[select.dataset.filter] === select.value) &&
-    hides.every((hide) => !hide.checked || !row.classList.contains(hide.dataset.hide));
+    hides.every((hide) => !hide.checked || !row.classList.contains(hide.dataset.hide)) &&
+    shows.every((show) => show.checked || !row.classList.contains(show.dataset.show));
 
   const apply = () => {
     let shown = 0;
+    const all = rows.filter((row) => shows.every((show) => show.checked || !row.classList.contains(show.dataset.show)));
     for (const row of rows) {
       row.hidden = !fits(row);
       shown += !row.hidden;
     }
+    // A match in a folded board would be missed.
+    if (shown < all.length) for (const more of target.querySelectorAll("details.more")) more.open = true;
     for (const table of tables) {
       const board = table.closest(".board");
       if (board) board.hidden = [...table.tBodies[0].rows].every((row) => row.hidden);
     }
-    output.textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
+    output.textContent = shown === all.length ? "" : `${shown} of ${all.length}`;
   };
 
   const remember = () => {
@@ -32,6 +37,7 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
     if (find.value) state.set("find", find.value);
     for (const select of selects) if (select.value) state.set(select.dataset.filter, select.value);
     for (const hide of hides) if (hide.checked) state.set("hide", hide.dataset.hide);
+    for (const show of shows) if (show.checked) state.set("show", show.dataset.show);
     history.replaceState(null, "", state.size ? `#~${state}` : location.pathname + location.search);
   };
 
@@ -41,6 +47,7 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
     find.value = state.get("find") ?? "";
     for (const select of selects) select.value = state.get(select.dataset.filter) ?? "";
     for (const hide of hides) hide.checked = state.get("hide") === hide.dataset.hide;
+    for (const show of shows) show.checked = state.get("show") === show.dataset.show;
     for (const table of tables) {
       const sorted = [...table.tHead.rows[0].cells].find((cell) => cell.textContent === state.get("sort"));
       sorted?.querySelector("button")?.click();
@@ -48,13 +55,14 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
     apply();
   };
 
-  for (const control of [find, ...selects, ...hides]) {
+  for (const control of [find, ...selects, ...hides, ...shows]) {
     control.addEventListener("input", () => {
       apply();
       remember();
     });
   }
   addEventListener("hashchange", recall);
+  if (shows.length) apply();
   recall();
 }
 

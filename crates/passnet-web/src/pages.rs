@@ -10,6 +10,7 @@ mod contest;
 mod context;
 mod dataset;
 mod evaluation;
+mod glance;
 mod live;
 mod pass_files;
 mod published;

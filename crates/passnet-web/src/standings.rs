@@ -26,8 +26,10 @@ pub(crate) struct Conditions {
 pub(crate) struct Ranked {
     pub(crate) run: usize,
     /// Rank from 1, equal for runs that the intervals of their scores do not separate; `None` for a run that is unfinished or
-    /// covers fewer graphs than others on the board.
+    /// covers fewer graphs than others on the board. Only the current runs of other authors count.
     pub(crate) rank: Option<usize>,
+    /// The run stands for its author on the board: the latest with a rank, or the latest if none has one.
+    pub(crate) is_current: bool,
 }
 
 /// Runs under the same conditions, best first.
@@ -37,14 +39,26 @@ pub(crate) struct Standings {
     pub(crate) rows: Vec<Ranked>,
 }
 
-/// Groups the runs of a site into boards. Boards with more runs come first, then those with more graphs.
+impl Standings {
+    /// Returns one run of each author, best first; those without a rank are last.
+    pub(crate) fn current(&self) -> impl Iterator<Item = &Ranked> {
+        self.rows.iter().filter(|row| row.is_current)
+    }
+
+    /// Returns the number of authors that have a rank.
+    pub(crate) fn ranked_authors(&self) -> usize {
+        self.current().filter(|row| row.rank.is_some()).count()
+    }
+}
+
+/// Groups the runs of a site into boards. Boards with more ranked authors come first, then those with more graphs.
 pub(crate) fn all_standings(site: &Site) -> Vec<Standings> {
     let mut all_standings: Vec<Standings> = Vec::new();
     for (suite, entry) in site.suites.iter().enumerate() {
         let start = all_standings.len();
         for &run in &entry.runs {
             let conditions = conditions(suite, &site.runs[run]);
-            let row = Ranked { run, rank: None };
+            let row = Ranked { run, rank: None, is_current: false };
             match all_standings[start..].iter_mut().find(|standings| standings.conditions == conditions) {
                 Some(standings) => standings.rows.push(row),
                 None => all_standings.push(Standings { conditions, rows: vec![row] }),
@@ -54,10 +68,12 @@ pub(crate) fn all_standings(site: &Site) -> Vec<Standings> {
     for standings in &mut all_standings {
         rank(&site.runs, &mut standings.rows);
         // Runs without a rank are not better than those below them.
-        standings.rows.sort_by_key(|row| row.rank.is_none());
+        standings.rows.sort_by_key(|row| (!row.is_current, row.rank.is_none()));
     }
     let graphs = |standings: &Standings| standings.rows.iter().map(|row| site.runs[row.run].header.graphs).max();
-    all_standings.sort_by_key(|standings| std::cmp::Reverse((standings.rows.len(), graphs(standings))));
+    all_standings.sort_by_key(|standings| {
+        std::cmp::Reverse((standings.ranked_authors(), graphs(standings), standings.rows.len()))
+    });
     all_standings
 }
 
@@ -84,16 +100,27 @@ pub(crate) fn path_of(run: &RunView) -> String {
     scored_path(&run.verdicts, &run.header.settings)
 }
 
-/// Assigns ranks: 1 plus the number of runs that are certainly better, i.e. whose interval lies above.
+/// Assigns ranks: 1 plus the number of other authors whose current run is certainly better, i.e. has an interval that lies above.
 fn rank(runs: &[Arc<RunView>], rows: &mut [Ranked]) {
     let graphs = rows.iter().map(|row| runs[row.run].header.graphs).max().unwrap_or_default();
     let eligible = |row: &Ranked| runs[row.run].is_complete() && runs[row.run].header.graphs == graphs;
     let intervals: Vec<Option<Interval>> =
         rows.iter().map(|row| eligible(row).then(|| score_interval(&runs[row.run])).flatten()).collect();
-    for (row, own) in rows.iter_mut().zip(&intervals) {
+    let authors: Vec<String> = rows.iter().map(|row| runs[row.run].author_name()).collect();
+    // Of runs that began in the same second, the better one, which comes first.
+    let order = |at: usize| (intervals[at].is_some(), &runs[rows[at].run].header.started, std::cmp::Reverse(at));
+    let is_current =
+        |at: usize| !(0..rows.len()).any(|other| authors[other] == authors[at] && order(other) > order(at));
+    let current: Vec<bool> = (0..rows.len()).map(is_current).collect();
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.is_current = current[at];
         // Overlapping intervals share a rank, so the order within it is not a claim.
-        let better = |own: Interval| intervals.iter().flatten().filter(|other| other.low > own.high).count();
-        row.rank = own.map(|own| 1 + better(own));
+        let is_better = |other: usize, own: Interval| {
+            current[other]
+                && authors[other] != authors[at]
+                && intervals[other].is_some_and(|other| other.low > own.high)
+        };
+        row.rank = intervals[at].map(|own| 1 + (0..authors.len()).filter(|&other| is_better(other, own)).count());
     }
 }
 

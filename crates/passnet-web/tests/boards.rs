@@ -37,6 +37,8 @@ impl Archive for Empty {
 fn run(name: &str, score: f64, low: f64, high: f64) -> RunView {
     let mut run = fixture::runs().remove(1);
     run.header.run = name.to_owned();
+    // One author each, since a board ranks authors.
+    run.header.metadata.name = name.to_owned();
     let sound = run.score.sound.as_mut().expect("the fixture has intervals");
     (sound.score, sound.interval) = (score, Some(Interval { low, high }));
     run
@@ -56,7 +58,7 @@ fn ranks(page: &str) -> Vec<&str> {
 }
 
 fn boards(page: &str) -> usize {
-    page.matches("<div class=\"board\">").count()
+    page.matches("<div class=\"board\"").count()
 }
 
 #[test]
@@ -65,6 +67,62 @@ fn runs_share_a_rank_where_their_intervals_overlap() {
         vec![run("a", 2.0, 1.9, 2.1), run("b", 1.95, 1.8, 2.05), run("c", 1.5, 1.4, 1.6), run("d", 1.0, 0.9, 1.1)];
     let page = board_page(runs);
     assert_eq!((boards(&page), ranks(&page)), (1, vec!["1", "1", "3", "4"]));
+}
+
+#[test]
+fn one_run_stands_for_each_author() {
+    let mut latest = dated("latest", "09", 3.0, 2.9, 3.1);
+    latest.verdicts.pop();
+    let runs = vec![
+        dated("old", "01", 2.2, 2.1, 2.3),
+        dated("new", "05", 1.5, 1.4, 1.6),
+        latest,
+        run("other", 1.55, 1.45, 1.65),
+        run("last", 1.0, 0.9, 1.1),
+    ];
+    let page = board_page(runs);
+    // The better but earlier run and the unfinished one are below, and the other author is not behind them.
+    assert_eq!(ranks(&page), ["1", "1", "3", "1", "–"]);
+    let order: Vec<usize> = ["run/other.html", "run/new.html", "run/last.html", "run/old.html", "run/latest.html"]
+        .map(|link| page[page.find("id=\"boards\"").unwrap()..].find(link).unwrap())
+        .into();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!(page.matches("earlier\" data-device").count(), 2, "{page}");
+    assert!(page.contains("3 authors, 5 runs"));
+}
+
+#[test]
+fn the_front_page_begins_with_a_result_for_each_suite_and_device() {
+    let on = |name: &str, suite: &str, device: &str, score: f64| {
+        let mut run = run(name, score, score - 0.1, score + 0.1);
+        (run.header.suite, run.header.fingerprint.device) = (suite.to_owned(), device.to_owned());
+        run
+    };
+    let mut eager = on("eager", "small", "Example GPU", 1.0);
+    eager.header.author = AuthorSpec::new("eager", None);
+    let mut unfinished = on("unfinished", "large", "Other GPU", 4.0);
+    unfinished.verdicts.pop();
+    let runs = vec![
+        on("best", "large", "Example GPU", 2.0),
+        on("second", "large", "Example GPU", 1.5),
+        on("tied", "small", "Other GPU", 1.55),
+        on("equal", "small", "Other GPU", 1.5),
+        eager,
+        unfinished,
+    ];
+    let page = board_page(runs);
+    let glance = &page[page.find("id=\"glance\"").unwrap()..page.find("id=\"leaderboard\"").unwrap()];
+    assert_eq!(glance.matches("<tr>").count(), 3, "a head and two results: {glance}");
+    for text in ["run/best.html", "second", "run/tied.html", "run/equal.html", "no other author", "2.000"] {
+        assert!(glance.contains(text), "{text}: {glance}");
+    }
+    assert!(!glance.contains("unfinished") && !glance.contains("eager.html"));
+    // Each link of the table leads to a board.
+    for link in glance.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
+    }
+    assert!(page.contains("best has a sound score of 2.000 (95 % interval 1.900 to 2.100) on large"));
+    assert!(page.contains("tied with 1 author"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::{
     author::change,
     contest::winners,
     context::{Context, Page},
+    glance::{anchor, glance, leaders, quotation, rivals},
 };
 use crate::{
     Origin, PageId,
@@ -29,7 +30,12 @@ const NUMBERS: [&str; 3] = ["AS", "G-mean", "Cost"];
 pub(super) fn page(context: &Context<'_>) -> Page {
     let site = context.site;
     let all_standings = all_standings(site);
-    let mut sections = vec![section("leaderboard", "Leaderboard", leaderboard(context, &all_standings))];
+    let best = leaders(site, &all_standings);
+    let mut sections = Vec::new();
+    if !best.is_empty() {
+        sections.push(section("glance", "Best results", glance(context, &all_standings, &best)));
+    }
+    sections.push(section("leaderboard", "Leaderboards", leaderboard(context, &all_standings, &best)));
     sections.extend(winners(context, &all_standings).map(|content| section("winners", "Who wins where", content)));
     sections.push(section("suites", "Suites", suites(context)));
     let lead = html! {
@@ -61,15 +67,27 @@ fn filter(name: &str, choices: &[&str]) -> Markup {
     }
 }
 
-fn leaderboard(context: &Context<'_>, all_standings: &[Standings]) -> Markup {
+fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize]) -> Markup {
     if all_standings.is_empty() {
         return html! { p { "There are no runs yet. " code { "passnet bench run SUITE --author NAME" } " makes one." } };
     }
     let titles: Vec<String> = context.site.suites.iter().map(|suite| suite.title()).collect();
     let of = |value: fn(&Standings) -> &str| choices(all_standings.iter().map(value));
+    // Readers look for the best results and for comparisons first. The others are older versions, other conditions, and boards of
+    // one author.
+    let is_contest = |at: &usize| rivals(context.site, &all_standings[*at]) > 1;
+    let mut first: Vec<usize> = best.to_vec();
+    first.extend((0..all_standings.len()).filter(|at| best.is_empty() || is_contest(at) && !best.contains(at)));
+    let more: Vec<usize> = (0..all_standings.len()).filter(|at| !first.contains(at)).collect();
+    let compared = first.iter().find(|&&at| all_standings[at].current().count() > 1);
+    let board = |at: &usize| {
+        let board = &all_standings[*at];
+        table(context, board, Some(at) == compared, &titles[board.conditions.suite])
+    };
     html! {
         p.about {
-            "Ranked by sound score: 1 is doing nothing, more is faster, and wrong graphs lower it. Runs share a rank if their 95 % intervals overlap."
+            "Ranked by sound score: 1 is doing nothing, more is faster, and wrong graphs lower it. Authors share a rank if their 95 % intervals overlap. "
+            "The latest complete run stands for its author."
         }
         details.about { summary { "How to read the boards" } p {
             "The sound score counts what is faster than both eager mode and the same path without rewriting. In brackets: 95 % interval over "
@@ -88,13 +106,22 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings]) -> Markup {
             (filter("Device", &of(|board| &board.conditions.device)))
             (filter("Path", &of(|board| &board.conditions.path)))
             label { input type="checkbox" data-hide="baseline"; " hide baselines" }
+            label { input type="checkbox" data-show="earlier"; " all runs of an author" }
             output data-count {}
         }
-        div id="boards" { @for (index, board) in all_standings.iter().enumerate() { (table(context, board, index, &titles[board.conditions.suite])) } }
+        div id="boards" {
+            @for at in &first { (board(at)) }
+            @if !more.is_empty() {
+                details.more {
+                    summary { (counted(more.len(), "more board")) ": earlier versions, other conditions, one author" }
+                    @for at in &more { (board(at)) }
+                }
+            }
+        }
     }
 }
 
-fn table(context: &Context<'_>, board: &Standings, index: usize, suite: &str) -> Markup {
+fn table(context: &Context<'_>, board: &Standings, is_open: bool, suite: &str) -> Markup {
     let runs = &context.site.runs;
     let axis = ScoreAxis::of(board.rows.iter().filter_map(|row| score_interval(&runs[row.run])));
     let conditions = &board.conditions;
@@ -112,31 +139,38 @@ fn table(context: &Context<'_>, board: &Standings, index: usize, suite: &str) ->
             tbody { @for row in &board.rows { (run_row(context, board, row, suite, axis)) } }
         }
     };
+    let id = anchor(context.site, conditions);
+    let (authors, count) = (board.current().count(), board.rows.len());
     html! {
-        div.board {
-            h3 { (context.link(PageId::Suite(conditions.suite, 0), suite)) " on " (conditions.device) }
+        div.board id=(id) {
+            h3 { (context.link(PageId::Suite(conditions.suite, 0), suite)) " on " (conditions.device) " " a.anchor href=(format!("#{id}")) aria-label="Link to this board" { "#" } }
             p.about {
                 (conditions.path) " path, correct at t = " (conditions.correct_at.to_string().replace('-', "−"))
                 @if conditions.mode != "sound" { ", " (conditions.mode) " mode" }
-                ", " (counted(board.rows.len(), "run"))
+                ", " (counted(authors, "author"))
+                @if count > authors { ", " (counted(count, "run")) }
             }
             (scrolling(&format!("Leaderboard of {suite} on {}, {} path", conditions.device, conditions.path), table))
-            (figures(context, board, index))
+            (quotation(context, board, suite))
+            (figures(context, board, is_open))
         }
     }
 }
 
-/// Figures of a board with several runs: scores against correctness, and scores by tolerance.
-fn figures(context: &Context<'_>, board: &Standings, index: usize) -> Markup {
-    if board.rows.len() < 2 {
+/// Figures of a board with several authors: scores against correctness, and scores by tolerance. The page of an author shows its
+/// runs over time.
+fn figures(context: &Context<'_>, board: &Standings, is_open: bool) -> Markup {
+    let runs: Vec<usize> = board.current().map(|row| row.run).collect();
+    if runs.len() < 2 {
         return html! {};
     }
-    let entries: Vec<RankedRun<'_>> = board.rows.iter().take(MAX_CURVES).map(|row| context.entry(row.run)).collect();
+    let entry = |run: usize| RankedRun { label: context.site.runs[run].author_name(), ..context.entry(run) };
+    let entries: Vec<RankedRun<'_>> = runs.iter().take(MAX_CURVES).map(|&run| entry(run)).collect();
     let points: Vec<Point<'_>> = entries.iter().filter_map(point).collect();
-    let shown = if board.rows.len() > MAX_CURVES { format!(", the best {MAX_CURVES} runs") } else { String::new() };
+    let shown = if runs.len() > MAX_CURVES { format!(", the best {MAX_CURVES} authors") } else { String::new() };
     html! {
         // Readers see the first board's at once.
-        details open[index == 0] {
+        details open[is_open] {
             summary { "Figures" }
             div.sides {
                 figure {
@@ -145,7 +179,7 @@ fn figures(context: &Context<'_>, board: &Standings, index: usize) -> Markup {
                 }
                 figure {
                     figcaption { "Score by tolerance" (shown) }
-                    (scrolling("Score by tolerance", curves(&entries, &format!("curves-{index}"))))
+                    (scrolling("Score by tolerance", curves(&entries, &format!("curves-{}", anchor(context.site, &board.conditions)))))
                 }
             }
         }
@@ -170,13 +204,16 @@ fn run_row(context: &Context<'_>, board: &Standings, row: &Ranked, suite: &str, 
     let (report, cost, parts) = (&run.score, run.cost_ns(), coverage(run));
     let conditions = &board.conditions;
     html! {
-        tr.baseline[run.is_baseline()] data-device=(conditions.device) data-suite=(suite) data-path=(conditions.path) {
+        tr.baseline[run.is_baseline()].earlier[!row.is_current] data-device=(conditions.device) data-suite=(suite) data-path=(conditions.path) {
             @match row.rank {
                 Some(rank) => td.number.rank { (rank) },
                 None => td.number data-sort="–" { span title="unfinished, of fewer graphs than others, or without intervals" { "–" } },
             }
             th.author scope="row" data-sort=(entry.label) {
-                a href=(context.href(PageId::Run(row.run))) { (breakable(&entry.label)) }
+                // A board has one current run of each author, so that its name needs no run.
+                @let name = if row.is_current { run.author_name() } else { entry.label.clone() };
+                a href=(context.href(PageId::Run(row.run))) { (breakable(&name)) }
+                @if !row.is_current { " " span.tag { "earlier" } }
                 @if !run.header.metadata.organisation.is_empty() { " " small { (run.header.metadata.organisation) } }
                 @if run.is_baseline() { " " span.tag { "baseline" } }
                 @if !run.is_complete() { " " span.tag { "unfinished" } }

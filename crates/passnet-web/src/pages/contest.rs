@@ -16,9 +16,11 @@ use crate::{
 /// Contests that the page shows.
 const MAX_CONTESTS: usize = 8;
 
-/// Returns all contests of the site; `None` without one.
+/// Returns the contests of several authors; `None` without one.
 pub(super) fn winners(context: &Context<'_>, all_standings: &[Standings]) -> Option<Markup> {
-    let contests = contests(context.site, all_standings);
+    let mut contests = contests(context.site, all_standings);
+    // The page of its suite shows the families of a single author.
+    contests.retain(|contest| contest.authors.len() > 1);
     (!contests.is_empty()).then(|| {
         html! {
             p.about {

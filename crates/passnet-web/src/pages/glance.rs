@@ -1,0 +1,183 @@
+//! The best results of the front page: for each suite and device the board that says most, with its leaders, and a sentence to quote.
+
+use std::cmp::Reverse;
+
+use maud::{Markup, html};
+
+use super::context::Context;
+use crate::{
+    PageId,
+    draw::bars::{ScoreAxis, coverage_bar, score_mark},
+    format::{breakable, counted, interval, score},
+    metadata::day,
+    shell::scrolling,
+    site::Site,
+    standings::{Conditions, Ranked, Standings, coverage, score_interval},
+};
+
+/// Leaders of a board that share the first rank and are named.
+const MAX_NAMES: usize = 3;
+
+/// Returns the name of a board within the page. It depends on the conditions alone, so that links to it stay valid.
+pub(super) fn anchor(site: &Site, conditions: &Conditions) -> String {
+    let suite = &site.suites[conditions.suite].slug;
+    let Conditions { device, path, correct_at, mode, .. } = conditions;
+    let text = format!("board-{suite}-{device}-{path}-t{correct_at}-{mode}");
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+/// Returns the best author with a rank. Eager mode and doing nothing are no results.
+fn leader<'a>(site: &Site, board: &'a Standings) -> Option<&'a Ranked> {
+    board.current().find(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline())
+}
+
+/// Returns the number of authors with a rank, without eager mode and doing nothing.
+pub(super) fn rivals(site: &Site, board: &Standings) -> usize {
+    board.current().filter(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline()).count()
+}
+
+/// Returns one board for each suite and device: of those with a leader the one with most authors, of these the latest,
+/// and on the same day the one with the highest score.
+pub(super) fn leaders(site: &Site, all_standings: &[Standings]) -> Vec<usize> {
+    let mut best: Vec<usize> = Vec::new();
+    let key = |at: usize| {
+        let board = &all_standings[at];
+        let run = leader(site, board).map(|row| &site.runs[row.run]);
+        let score = run.and_then(|run| run.score.sound.as_ref()).map_or(0.0, |sound| sound.score);
+        (rivals(site, board), run.map(|run| day(&run.header.started)), score)
+    };
+    for at in 0..all_standings.len() {
+        if leader(site, &all_standings[at]).is_none() {
+            continue;
+        }
+        let place = |at: usize| {
+            let conditions = &all_standings[at].conditions;
+            (&site.suites[conditions.suite].name, &conditions.device)
+        };
+        match best.iter_mut().find(|other| place(**other) == place(at)) {
+            Some(other) if key(at) > key(*other) => *other = at,
+            Some(_) => {}
+            None => best.push(at),
+        }
+    }
+    // The largest evaluations first; graphs without a pass add nothing.
+    let covered = |at: usize| leader(site, &all_standings[at]).map(|row| coverage(&site.runs[row.run]).covered);
+    best.sort_by_key(|&at| Reverse(covered(at)));
+    best
+}
+
+/// Returns the table of the leaders.
+pub(super) fn glance(context: &Context<'_>, all_standings: &[Standings], best: &[usize]) -> Markup {
+    let site = context.site;
+    let rows: Vec<(&Standings, &Ranked)> =
+        best.iter().filter_map(|&at| Some((&all_standings[at], leader(site, &all_standings[at])?))).collect();
+    let next = |board| next(site, all_standings, board);
+    let axis = ScoreAxis::of(rows.iter().filter_map(|(_, row)| score_interval(&site.runs[row.run])));
+    let table = html! {
+        table.glance {
+            thead { tr {
+                th scope="col" { "Suite" } th scope="col" { "Best author" }
+                th.number scope="col" { "Sound score" } th scope="col" { "Covered · correct · faster" }
+                th scope="col" { "Next" } th scope="col" { "Date" }
+            } }
+            tbody { @for (board, row) in &rows { (line(context, board, row, next(board), axis)) } }
+        }
+    };
+    html! {
+        p.about {
+            "The best author of each suite and device: a sound score of 2 is twice as fast as eager mode over all graphs, wrong ones included as losses. "
+            "The line is at 1, bars are 95 % intervals over tasks. Only complete runs count."
+        }
+        (scrolling("Best results", table))
+    }
+}
+
+/// Returns the authors that share a rank, the given one included.
+fn tied<'a>(site: &Site, board: &'a Standings, row: &Ranked) -> Vec<&'a Ranked> {
+    let is_tied = |other: &&Ranked| other.rank == row.rank && !site.runs[other.run].header.author.is_baseline();
+    board.current().filter(is_tied).collect()
+}
+
+/// Returns the next author, and its path if that is another: on the board, or on those of the same suite, device and tolerance.
+/// All paths are measured against the same eager mode.
+fn next<'a>(site: &Site, all_standings: &'a [Standings], board: &'a Standings) -> Option<(usize, Option<&'a str>)> {
+    let best = leader(site, board)?;
+    let is_next = |row: &&Ranked| row.rank > best.rank && !site.runs[row.run].header.author.is_baseline();
+    if let Some(row) = board.current().find(is_next) {
+        return Some((row.run, None));
+    }
+    let of_other_path = |other: &&Standings| {
+        other.conditions != board.conditions
+            && Conditions { path: board.conditions.path.clone(), ..other.conditions.clone() } == board.conditions
+    };
+    let score = |run: usize| site.runs[run].score.sound.as_ref().map_or(0.0, |sound| sound.score);
+    let others = all_standings.iter().filter(of_other_path);
+    let others = others.filter_map(|other| Some((leader(site, other)?.run, Some(other.conditions.path.as_str()))));
+    others.max_by(|&(a, _), &(b, _)| score(a).total_cmp(&score(b)))
+}
+
+fn line(
+    context: &Context<'_>,
+    board: &Standings,
+    row: &Ranked,
+    next: Option<(usize, Option<&str>)>,
+    axis: ScoreAxis,
+) -> Markup {
+    let site = context.site;
+    let run = &site.runs[row.run];
+    let suite = &site.suites[board.conditions.suite];
+    let first = tied(site, board, row);
+    html! {
+        tr {
+            th scope="row" {
+                a href=(format!("#{}", anchor(site, &board.conditions))) { (suite.name) }
+                br; small { (board.conditions.device) }
+            }
+            td.author {
+                @for (at, equal) in first.iter().take(MAX_NAMES).enumerate() {
+                    @if at > 0 { ", " }
+                    a href=(context.href(PageId::Run(equal.run))) { (breakable(&site.runs[equal.run].author_name())) }
+                }
+                @if first.len() > MAX_NAMES { " and " (first.len() - MAX_NAMES) " more" }
+                @if first.len() > 1 { " " span.tag { "tied" } }
+            }
+            @match (&run.score.sound, score_interval(run)) {
+                (Some(sound), Some(bounds)) => td.number {
+                    strong { (score(sound.score)) } " " small { (interval(bounds)) } (score_mark(axis, sound.score, bounds))
+                },
+                _ => td.number { "–" },
+            }
+            td.parts { (coverage_bar(coverage(run))) }
+            td.author { @match next.and_then(|(run, path)| Some((run, path, site.runs[run].score.sound.as_ref()?))) {
+                Some((run, path, sound)) => {
+                    (breakable(&site.runs[run].author_name())) " " small { (score(sound.score)) @if let Some(path) = path { ", " (path) " path" } }
+                },
+                None => small { "no other author" },
+            } }
+            td.day { (day(&run.header.started)) }
+        }
+    }
+}
+
+/// Returns a sentence with the leader of a board and all conditions, for texts that cite it; nothing where no author has a rank.
+pub(super) fn quotation(context: &Context<'_>, board: &Standings, suite: &str) -> Markup {
+    let site = context.site;
+    let Some(row) = leader(site, board) else { return html! {} };
+    let run = &site.runs[row.run];
+    let (Some(sound), Some(bounds)) = (&run.score.sound, score_interval(run)) else { return html! {} };
+    let (parts, conditions) = (coverage(run), &board.conditions);
+    let tied = tied(site, board, row).len() - 1;
+    html! {
+        details.quote {
+            summary { "Quote" }
+            blockquote {
+                (run.author_name()) " has a sound score of " (score(sound.score)) " (95 % interval "
+                (score(bounds.low)) " to " (score(bounds.high)) ") on " (suite) ", " (conditions.device) ", " (conditions.path)
+                " path, correct at t = " (conditions.correct_at.to_string().replace('-', "−")) ": "
+                (parts.correct) " of " (counted(parts.graphs, "graph")) " correct, " (parts.faster) " faster than eager mode"
+                @if tied > 0 { ", tied with " (counted(tied, "author")) }
+                ". PassNet run " (run.header.run) ", " (day(&run.header.started)) "."
+            }
+        }
+    }
+}
