@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passnet._capture import pool
+from passnet._interrupt import raise_on_interrupt
 from passnet._required import torch_problem
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def _lines(options: argparse.Namespace, skipped: set[str]) -> Iterator[dict[str,
     if not todo:
         return
     _warm_up(todo)
+    raise_on_interrupt()
     logs = options.out / ".logs"
     logs.mkdir(parents=True, exist_ok=True)
     jobs = (

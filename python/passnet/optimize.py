@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passnet._compile.errors import DeviceError, UsageError
+from passnet._interrupt import raise_on_interrupt
 from passnet._required import torch_problem
 
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs")
@@ -41,6 +42,7 @@ def _optimize(options: argparse.Namespace) -> int:
     # Imported after the checks: torch takes seconds, and a typo should be reported at once.
     from passnet._compile.optimized import optimize
 
+    raise_on_interrupt()
     return optimize(options)
 
 
@@ -93,4 +95,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 # The parts of the package that each part may import, in addition to itself and to `_native`.
 ARROWS = {
     "_required": set(),
+    "_interrupt": set(),
     "_summary": set(),
     "_warning": set(),
     "_command": set(),
@@ -33,8 +34,8 @@ ARROWS = {
     "_worker": {"_compilers", "_monitor", "_passes", "backend", "kernels"},
     "env": {"_command"},
     "trainers": {"env"},
-    "extract": {"_capture", "_required", "_zoo"},
-    "optimize": {"_compile", "_required", "_summary"},
+    "extract": {"_capture", "_interrupt", "_required", "_zoo"},
+    "optimize": {"_compile", "_interrupt", "_required", "_summary"},
     "__init__": {"_capture", "_compile", "env"},
     "__main__": {"_command"},
 }

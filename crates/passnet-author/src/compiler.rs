@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use fs_err as fs;
 use passnet_record::{AuthorSpec, Device};
 use passnet_run::Suite;
 use passnet_services::{Interpreter, compiler_problem};
@@ -42,6 +41,10 @@ impl Author for Compiler {
 
     fn check(&self, device: Device) -> Result<(), AuthorError> {
         let Some((name, file)) = compiler_of(&self.spec) else { return Ok(()) };
+        // The interpreter would wait for a pipe. A file that is missing is its error, which says more.
+        if let Some(file) = file.filter(|file| file.exists()) {
+            passnet_run::open_input(file)?;
+        }
         match compiler_problem(&Interpreter::find(), name, file, &device.to_string()) {
             Some(problem) => Err(AuthorError::Unfit { author: self.spec.clone(), device, problem }),
             None => Ok(()),
@@ -57,7 +60,7 @@ impl Author for Compiler {
         if let Some((_, Some(file))) = compiler_of(&self.spec) {
             // The text and not the path: workers cannot read the user's files, and the text is part of the key of a
             // verdict.
-            self.source = fs::read_to_string(file)?;
+            self.source = passnet_run::read_input_text(file)?;
         }
         Ok(())
     }

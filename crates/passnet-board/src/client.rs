@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fs_err as fs;
 use passnet_record::{BoardReply, ContentId, ResultStatement, SubmissionState};
+use passnet_run::read_input;
 use ureq::Agent;
 
 use crate::{
@@ -104,7 +104,7 @@ pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<Co
     if std::fs::metadata(bundle).map_err(failed)?.len() > MAX_BUNDLE as u64 {
         return Err(refused(SubmissionRefusal::TooLarge { most: MAX_BUNDLE }));
     }
-    let bytes = fs::read(bundle).map_err(failed)?;
+    let bytes = read_input(bundle).map_err(failed)?;
     let url = match to {
         // A mistyped address must not become a new folder with a bundle that no board will ever see.
         Destination::Folder(folder) if !folder.join(PUBLIC_KEY).is_file() => {

@@ -305,7 +305,7 @@ pub fn training_prefixes(given: &[String]) -> io::Result<Vec<String>> {
         match prefix.strip_prefix('@') {
             None => prefixes.push(prefix.clone()),
             Some(file) => {
-                let text = fs::read_to_string(file)?;
+                let text = passnet_run::read_input_text(file.as_ref())?;
                 let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
                 prefixes.extend(lines.map(|line| line.replacen(':', "/", 1)));
             }

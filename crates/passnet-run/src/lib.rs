@@ -25,6 +25,7 @@ mod blob;
 pub mod bundle;
 mod cache;
 mod clock;
+mod input;
 mod lock;
 mod plain_name;
 mod run_log;
@@ -35,6 +36,7 @@ pub use self::{
     blob::{blob_path, read_blob},
     cache::cache_directory,
     clock::{now_rfc3339, seconds_of_rfc3339},
+    input::{open_input, read_input, read_input_text},
     lock::FileLock,
     plain_name::plain_name,
     run_log::{FLEET_METRICS, RunLog, RunStore, StoreError, remove_run},

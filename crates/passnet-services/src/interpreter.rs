@@ -8,8 +8,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Runs a module of the package as a program, after putting the site directory first on the path.
+/// Runs a module of the package as a program, after putting the site directory first on the path. Until the module can handle
+/// Ctrl-C, it ends the process silently: Python would print a traceback from the import that it interrupted. A signal that is ignored
+/// stays ignored.
 const RUN_MODULE: &str = "\
+import _signal
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 import runpy, sys
 site, module = sys.argv[1:3]
 if site:
@@ -132,6 +137,16 @@ fn is_our_metadata(name: &std::ffi::OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupt_during_an_import_leaves_no_traceback() {
+        let site = tempfile::tempdir().unwrap();
+        let text = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n";
+        fs::write(site.path().join("interrupted.py"), text).unwrap();
+        let interpreter = Interpreter { python: "python3".into(), site: Some(site.path().to_owned()) };
+        let output = interpreter.module("interrupted").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
 
     #[test]
     fn an_explicit_choice_wins_then_the_installation_then_the_environment() {

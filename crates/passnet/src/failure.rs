@@ -212,7 +212,9 @@ fn code_of_io(kind: io::ErrorKind) -> Option<u8> {
         // A file of another kind, or one that was cut short.
         | ErrorKind::InvalidData
         | ErrorKind::UnexpectedEof
-        | ErrorKind::InvalidFilename => Some(USAGE),
+        | ErrorKind::InvalidFilename
+        // A pipe or a device where a file has to be.
+        | ErrorKind::Unsupported => Some(USAGE),
         ErrorKind::PermissionDenied
         | ErrorKind::ReadOnlyFilesystem
         | ErrorKind::StorageFull

@@ -2,8 +2,6 @@
 
 use std::{env, fmt, path::Path};
 
-use fs_err as fs;
-
 /// An API key. It appears in no log, record, or message: its `Debug` form hides it, and [`Self::hide`] removes it from text
 /// that a server returned.
 #[derive(Clone, Default)]
@@ -29,7 +27,7 @@ impl ApiKey {
     /// # Errors
     /// Fails if the file cannot be read or holds no key.
     pub fn from_file(path: &Path) -> Result<Self, KeyError> {
-        Self::parse(&fs::read_to_string(path)?, &path.display().to_string())
+        Self::parse(&passnet_run::read_input_text(path)?, &path.display().to_string())
     }
 
     /// Reads a key from an environment variable; an unset variable is not a key.

@@ -1,12 +1,12 @@
 //! Reading of trajectories.
 
 use std::{
-    fs::File,
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
 use passnet_record::agent::{TRAJECTORY_VERSION, Trajectory, TrajectoryVersion};
+use passnet_run::open_input;
 
 /// Error of reading trajectories.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory,
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let file = File::open(path)?;
+    let file = open_input(path)?;
     Ok(match path.extension() {
         Some(kind) if kind == "zst" => Box::new(BufReader::new(zstd::Decoder::new(file)?)),
         _ => Box::new(BufReader::new(file)),

@@ -1,6 +1,6 @@
 //! From a bundle to a verified run, in memory: nothing is unpacked to the disk.
 
-use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+use std::{collections::BTreeMap, io::Read, path::Path};
 
 use passnet_record::{
     BUNDLE_VERSION, BundleManifest, ContentId, RatioInterval, RunEvent, SideTiming, SideTrials, Timing, TrialTimes,
@@ -10,7 +10,7 @@ use super::{
     format::{Bundle, BundleError, LOG, MANIFEST, MAX_BYTES, MAX_MANIFEST, blob_name},
     write::named_blobs,
 };
-use crate::RunLog;
+use crate::{RunLog, input::open_input};
 
 /// Largest relative difference between a median and the same computed again.
 const SAME: f64 = 1e-9;
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Bundle, BundleError> {
 /// # Errors
 /// The first thing that is wrong.
 pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
-    let file = File::open(path)?;
+    let file = open_input(path)?;
     // One byte more than permitted, to tell the limit from the end.
     let reader = zstd::Decoder::new(file)?.take(most.saturating_add(1));
     // Entries are read in order and by the manifest: names in the archive never become paths on disk.

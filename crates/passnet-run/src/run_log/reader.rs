@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use fs_err as fs;
 use passnet_record::{RunEvent, RunHeader, Verdict};
 
 use super::error::StoreError;
+use crate::input::read_input;
 
 /// Log of a run that is not finished.
 pub(super) const LOG: &str = "run.jsonl";
@@ -30,7 +30,7 @@ impl RunLog {
     /// If there is no run, or a complete line is not an event.
     pub fn read(directory: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: directory.to_owned() };
-        let (path, bytes) = match fs::read(directory.join(LOG)) {
+        let (path, bytes) = match read_input(&directory.join(LOG)) {
             Ok(bytes) => (directory.join(LOG), bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let path = directory.join(PACKED_LOG);
@@ -90,7 +90,7 @@ impl RunLog {
 
 /// Returns the text of a compressed log.
 pub(super) fn read_packed(path: &Path) -> Result<Vec<u8>, StoreError> {
-    let packed = fs::read(path)?;
+    let packed = read_input(path)?;
     zstd::decode_all(packed.as_slice())
         .map_err(|error| StoreError::Damaged { path: path.to_owned(), message: error.to_string() })
 }

@@ -3,8 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
-use fs_err as fs;
-use passnet_run::archive::load_run;
+use passnet_run::{archive::load_run, read_input_text};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings, read_log, scored_path};
 
 use crate::{failure::usage, output};
@@ -37,7 +36,7 @@ pub(super) fn read_outcomes(input: &Path) -> Result<(Outcomes, Option<String>)> 
     if !input.exists() {
         return Err(usage(format!("{}: neither a run nor an evaluation log", input.display())));
     }
-    let text = fs::read_to_string(input)?;
+    let text = read_input_text(input)?;
     let log = read_log(&text).with_context(|| format!("{} is not a readable evaluation log", input.display()))?;
     for quirk in &log.quirks {
         tracing::info!("{}:{}: {}", input.display(), quirk.line, quirk.kind);

@@ -105,6 +105,44 @@ fn wrong_and_damaged_files_are_wrong_use() {
     check(&["bench", "run", TASK, "--author", "eager", "--out", "/proc/run"], 3, &["cannot write to /proc"]);
 }
 
+/// A command that opens one waits until another process writes to it.
+#[test]
+fn a_named_pipe_or_a_device_is_wrong_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["pipe", "run.jsonl"].map(|name| folder.path().join(name));
+    assert!(Command::new("mkfifo").args(&made).status().unwrap().success());
+    let [pipe, run] = [made[0].to_str().unwrap(), folder.path().to_str().unwrap()];
+    let refused: [&[&str]; 8] = [
+        &["score", pipe],
+        &["score", run],
+        &["score", "/dev/zero"],
+        &["compare", run, run],
+        &["bundle", "--verify", pipe],
+        &["traj", "stats", pipe],
+        &["submit", pipe, "--to", "http://127.0.0.1:1"],
+        &["bench", "run", TASK, "--author", &format!("compiler:{pipe}")],
+    ];
+    for arguments in refused {
+        let mut waiting = Command::new("timeout");
+        waiting.args(["20", env!("CARGO_BIN_EXE_passnet")]).args(arguments).current_dir(repository());
+        let output = waiting.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(text.contains("named pipe"), "{arguments:?}: {text}");
+    }
+    // A pipe that a command has connected ends with that command.
+    let log = repository().join("crates/passnet-score/tests/data/synthetic.log");
+    let score = |input: &str| {
+        let mut reader = command(&["score", input, "--format", "json"]);
+        reader.stdin(std::fs::File::open(&log).unwrap()).output().unwrap()
+    };
+    let (piped, direct) = (score("/dev/stdin"), score(log.to_str().unwrap()));
+    assert!(direct.status.success() && piped.stdout == direct.stdout, "{piped:?}");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "\"$0\" score <(cat \"$1\") --format json"]).args([env!("CARGO_BIN_EXE_passnet")]).arg(&log);
+    assert_eq!(shell.output().unwrap().stdout, direct.stdout);
+}
+
 /// Eager results would be scored 1: the score would say nothing of the passes that were meant.
 #[test]
 fn a_folder_without_passes_is_not_scored() {
