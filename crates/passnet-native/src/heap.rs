@@ -65,6 +65,9 @@ impl Session {
             }
             has_room
         });
+        if self.is_complete && self.used.is_empty() {
+            return Some(0);
+        }
         let (used, is_complete) = (&mut self.used, &mut self.is_complete);
         let mut nbytes = 0;
         let mut see = |block: &Block| {

@@ -7,6 +7,7 @@ mod launch;
 mod poison;
 mod sample;
 mod temporaries;
+mod tensor_fields;
 mod timed;
 
 use pyo3::{

@@ -6,6 +6,7 @@ use pyo3::{
     types::{PyBool, PyFloat, PyInt, PyList, PyTuple},
 };
 
+use super::tensor_fields::{HostStorage, TensorFields, is_plain_tensor};
 use crate::cuda;
 
 /// Byte that outputs are overwritten with: not a number, as any floating-point type.
@@ -33,16 +34,21 @@ struct ResultMemory {
 }
 
 impl ResultMemory {
-    /// Returns the memory of a plain tensor on the CPU or on a CUDA device that nothing but its result refers to.
+    /// Returns the memory of a tensor of the type `torch.Tensor` itself in the memory of the host, with hardly a call of Python.
+    fn without_python(value: &Bound<'_, PyAny>) -> Option<Self> {
+        let py = value.py();
+        let fields = TensorFields::get(py).filter(|_| is_plain_tensor(value))?;
+        let HostStorage { address, nbytes, references } = fields.read(value)?;
+        let element = value.call_method0(intern!(py, "element_size")).ok()?.extract().ok()?;
+        Some(Self { address, nbytes, element, references: references + 1, is_on_cuda: false })
+    }
+
+    /// Returns the memory of any plain tensor on the CPU or on a CUDA device.
     fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
         let py = value.py();
-        // SAFETY: `value` is a live object.
-        #[expect(unsafe_code, reason = "a count that only the interpreter's own interface has")]
-        let references = unsafe { pyo3::ffi::Py_REFCNT(value.as_ptr()) };
         let is = |name| value.getattr(name).and_then(|value| value.is_truthy()).unwrap_or(false);
         let is_on_cuda = is(intern!(py, "is_cuda"));
-        // One reference here, and one in the tuple or list, or the caller's if the result is the tensor itself.
-        if references != 2 || !(is_on_cuda || is(intern!(py, "is_cpu"))) {
+        if !(is_on_cuda || is(intern!(py, "is_cpu"))) {
             return None;
         }
         // Sparse tensors have none.
@@ -58,7 +64,15 @@ impl ResultMemory {
         })
     }
 
+    /// Returns whether only tensors of the result refer to the memory. An input, or a constant of the graph, has more references.
+    fn is_free(&self, all: &[Self]) -> bool {
+        self.references <= 1 + all.iter().filter(|other| other.address == self.address).count()
+    }
+
     fn overwrite(&self) {
+        if self.address == 0 || self.nbytes == 0 {
+            return;
+        }
         // A bool is 0 or 1 to any code that reads it.
         let byte = if self.element == 1 { 1 } else { POISON };
         // SAFETY: the storage has `nbytes` writable bytes on its device, and only the result refers to it.
@@ -78,23 +92,31 @@ impl ResultMemory {
 /// `torch.Tensor` itself, of numbers, or `None`: reading their attributes runs no code of a pass.
 pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) -> bool {
     let values = values(result);
-    let memories: Vec<ResultMemory> = values.iter().filter_map(ResultMemory::of).collect();
-    for memory in &memories {
-        let sharing = memories.iter().filter(|other| other.address == memory.address).count();
-        // An input, or a constant of the graph, has more references than those of the result.
-        if memory.address != 0 && memory.nbytes > 0 && memory.references <= sharing + 1 {
-            memory.overwrite();
-        }
-    }
+    let owned: Vec<_> = values.iter().filter(|value| is_owned(value)).collect();
+    let fast: Option<Vec<_>> = owned.iter().map(|value| ResultMemory::without_python(value)).collect();
+    let memories = match fast {
+        Some(memories) if memories.iter().all(|memory| memory.is_free(&memories)) => memories,
+        // Python has an object for a storage, or something else refers to it. Python's own count tells which.
+        _ => owned.iter().filter_map(|value| ResultMemory::of(value)).collect(),
+    };
+    memories.iter().filter(|memory| memory.is_free(&memories)).for_each(ResultMemory::overwrite);
     values.iter().all(is_plain)
+}
+
+/// Returns whether nothing but its result refers to a value.
+fn is_owned(value: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: `value` is a live object.
+    #[expect(unsafe_code, reason = "a count that only the interpreter's own interface has")]
+    let references = unsafe { pyo3::ffi::Py_REFCNT(value.as_ptr()) };
+    // One reference in the list of values, and one in the tuple or list, or the caller's if the result is the tensor itself.
+    references == 2
 }
 
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     let py = value.py();
-    let is_tensor = || py.import(intern!(py, "torch"))?.getattr(intern!(py, "Tensor"));
     let class = value.get_type();
     value.is_none()
-        || is_tensor().is_ok_and(|tensor| class.is(&tensor))
+        || is_plain_tensor(value)
         || class.is(py.get_type::<PyInt>())
         || class.is(py.get_type::<PyFloat>())
         || class.is(py.get_type::<PyBool>())

@@ -35,6 +35,23 @@ pub(super) struct Samples {
     gather: Option<Gather>,
     /// Output, place of its bytes there, and size of each element in `gather`.
     gathered: Vec<(usize, usize, usize)>,
+    dtypes: Dtypes,
+}
+
+/// Types of elements, by PyTorch's objects for them: their names are texts, which Python makes again for each request.
+#[derive(Default)]
+struct Dtypes(Vec<(Py<PyAny>, Option<DType>)>);
+
+impl Dtypes {
+    fn of(&mut self, object: &Bound<'_, PyAny>) -> Option<DType> {
+        if let Some((_, dtype)) = self.0.iter().find(|(known, _)| known.is(object)) {
+            return *dtype;
+        }
+        let name = object.str().ok()?;
+        let dtype = name.to_str().ok().and_then(|name| name.strip_prefix("torch.")?.parse().ok());
+        self.0.push((object.clone().unbind(), dtype));
+        dtype
+    }
 }
 
 struct SampledElements {
@@ -49,7 +66,13 @@ impl Samples {
     pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule, on_device: bool) -> Self {
         // Without the memory, no elements on a device are noted.
         let gather = on_device.then(|| Gather::new(MOST_ON_DEVICE).ok()).flatten();
-        Self { rule: SampleRule { seed, every, elements }, outputs: Vec::new(), gather, gathered: Vec::new() }
+        Self {
+            rule: SampleRule { seed, every, elements },
+            outputs: Vec::new(),
+            gather,
+            gathered: Vec::new(),
+            dtypes: Dtypes::default(),
+        }
     }
 
     /// Notes elements of what a timed call, counted from 0, has returned, if it is one of those that the rule takes.
@@ -59,7 +82,7 @@ impl Samples {
         }
         for (index, value) in values(result).iter().enumerate().take(MOST_OUTPUTS) {
             // Values without plain elements are left to the comparison of whole outputs.
-            if let Some(elements) = Elements::of(value, self.gather.is_some()) {
+            if let Some(elements) = Elements::of(value, self.gather.is_some(), &mut self.dtypes) {
                 self.note(call, index, &elements);
             }
         }
@@ -131,7 +154,7 @@ struct Elements {
 
 impl Elements {
     /// Returns the elements of a strided tensor of real numbers on the CPU, or on a CUDA device if those are taken.
-    fn of(value: &Bound<'_, PyAny>, on_device: bool) -> Option<Self> {
+    fn of(value: &Bound<'_, PyAny>, on_device: bool, dtypes: &mut Dtypes) -> Option<Self> {
         let py = value.py();
         let call = |name| value.call_method0(name).ok();
         let is = |name| value.getattr(name).ok()?.is_truthy().ok();
@@ -139,8 +162,7 @@ impl Elements {
         if !is_on_device && !is(intern!(py, "is_cpu"))? || call(intern!(py, "is_neg"))?.is_truthy().ok()? {
             return None;
         }
-        let name = value.getattr(intern!(py, "dtype")).ok()?.str().ok()?;
-        let dtype: DType = name.to_str().ok()?.strip_prefix("torch.")?.parse().ok()?;
+        let dtype = dtypes.of(&value.getattr(intern!(py, "dtype")).ok()?)?;
         if matches!(dtype, DType::Complex64 | DType::Complex128) {
             return None;
         }

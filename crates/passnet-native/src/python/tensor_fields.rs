@@ -1,0 +1,181 @@
+//! Places of a few fields in the objects of PyTorch, found by tensors whose values are known.
+//!
+//! Between two timed calls, the memory of each result is looked up. Asking Python takes longer than a short call.
+
+use std::ptr;
+
+use pyo3::{
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyType},
+};
+
+const WORD: usize = size_of::<usize>();
+/// Bytes of the objects that are searched. They are longer in each version of PyTorch 2.
+const PYTHON_BYTES: usize = 4 * WORD;
+const TENSOR_BYTES: usize = 16 * WORD;
+const STORAGE_BYTES: usize = 8 * WORD;
+/// From the address of the data to the device in a storage: the address, and the data's owner and its release.
+const DEVICE: usize = 3 * WORD;
+/// Kinds of devices.
+const CPU: u8 = 0;
+const META: u8 = 14;
+
+/// Offsets of fields in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TensorFields {
+    /// The tensor in the Python object.
+    tensor: usize,
+    /// The storage in the tensor.
+    storage: usize,
+    /// In the storage: address and bytes of the data, and the number of references.
+    data: usize,
+    nbytes: usize,
+    references: usize,
+}
+
+/// Storage of a tensor in the memory of the host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostStorage {
+    pub(super) address: usize,
+    pub(super) nbytes: usize,
+    pub(super) references: usize,
+}
+
+/// A tensor with the values that Python has for it.
+struct Known<'py> {
+    tensor: Bound<'py, PyAny>,
+    storage: usize,
+    data: usize,
+    nbytes: usize,
+    references: usize,
+}
+
+/// Returns whether an object is of the type `torch.Tensor` itself.
+pub(super) fn is_plain_tensor(value: &Bound<'_, PyAny>) -> bool {
+    static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    TENSOR.import(value.py(), "torch", "Tensor").is_ok_and(|tensor| value.get_type().is(tensor))
+}
+
+impl TensorFields {
+    /// Returns the fields, or `None` if the objects of this version of PyTorch look otherwise.
+    pub(super) fn get(py: Python<'_>) -> Option<Self> {
+        static FIELDS: PyOnceLock<Option<TensorFields>> = PyOnceLock::new();
+        *FIELDS.get_or_init(py, || Self::find(py).ok().flatten())
+    }
+
+    fn find(py: Python<'_>) -> PyResult<Option<Self>> {
+        let empty = py.import("torch")?.getattr("empty")?;
+        let (tensors, _views) = probes(&empty)?;
+        let known = tensors.iter().map(Known::of).collect::<PyResult<Vec<_>>>()?;
+        let Some(fields) = Self::search(&known) else { return Ok(None) };
+        // Python has no object for the storages of further tensors, as it has none for those of results.
+        let (tensors, _views) = probes(&empty)?;
+        let mut is_right = true;
+        for (views, tensor) in tensors.iter().enumerate() {
+            let Some(HostStorage { address, nbytes, references }) = fields.read(tensor) else { return Ok(None) };
+            is_right &= references == views + 1;
+            is_right &= address == tensor.call_method0("data_ptr")?.extract::<usize>()?;
+            is_right &= nbytes == tensor.getattr("nbytes")?.extract::<usize>()?;
+        }
+        let on_meta = PyDict::new(py);
+        on_meta.set_item("device", "meta")?;
+        let meta = empty.call((3,), Some(&on_meta))?;
+        let is_meta = fields.storage_of(&meta).is_some_and(|storage| byte(storage + fields.data + DEVICE) == META);
+        Ok((is_right && is_meta).then_some(fields))
+    }
+
+    fn search(known: &[Known<'_>]) -> Option<Self> {
+        let offsets = |bytes: usize| (0..bytes).step_by(WORD);
+        let python = offsets(PYTHON_BYTES).skip(2);
+        let pairs = python.flat_map(|tensor| offsets(TENSOR_BYTES).map(move |storage| (tensor, storage)));
+        let is_storage = |&(tensor, storage): &(usize, usize)| {
+            known.iter().all(|known| {
+                let object = word(known.tensor.as_ptr() as usize + tensor);
+                is_address(object) && word(object + storage) == known.storage
+            })
+        };
+        let (tensor, storage) = pairs.into_iter().find(is_storage)?;
+        let find = |value: fn(&Known<'_>) -> usize, mask: usize| {
+            offsets(STORAGE_BYTES)
+                .find(|offset| known.iter().all(|known| word(known.storage + offset) & mask == value(known)))
+        };
+        Some(Self {
+            tensor,
+            storage,
+            data: find(|known| known.data, usize::MAX)?,
+            nbytes: find(|known| known.nbytes, usize::MAX)?,
+            // The upper half counts other references.
+            references: find(|known| known.references, u32::MAX as usize)?,
+        })
+    }
+
+    /// Returns the storage of an object of the type `torch.Tensor` itself, if it is in the memory of the host.
+    pub(super) fn read(&self, tensor: &Bound<'_, PyAny>) -> Option<HostStorage> {
+        let storage = self.storage_of(tensor)?;
+        (byte(storage + self.data + DEVICE) == CPU).then(|| HostStorage {
+            address: word(storage + self.data),
+            nbytes: word(storage + self.nbytes),
+            references: word(storage + self.references) & u32::MAX as usize,
+        })
+    }
+
+    fn storage_of(&self, tensor: &Bound<'_, PyAny>) -> Option<usize> {
+        // Sparse tensors have none.
+        Some(word(word(tensor.as_ptr() as usize + self.tensor) + self.storage)).filter(|storage| is_address(*storage))
+    }
+}
+
+impl<'py> Known<'py> {
+    fn of(tensor: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = tensor.py();
+        let storage = tensor.call_method0(intern!(py, "untyped_storage"))?;
+        let address: usize = storage.getattr(intern!(py, "_cdata"))?.extract()?;
+        let count = py.import("torch._C")?.getattr("_storage_Use_Count")?;
+        Ok(Self {
+            tensor: tensor.clone(),
+            storage: address,
+            data: tensor.call_method0("data_ptr")?.extract()?,
+            nbytes: storage.call_method0("nbytes")?.extract()?,
+            references: count.call1((address,))?.extract()?,
+        })
+    }
+}
+
+type Tensors<'py> = Vec<Bound<'py, PyAny>>;
+
+/// Returns tensors, the first without views, the next one with one, and so on, and the views.
+fn probes<'py>(empty: &Bound<'py, PyAny>) -> PyResult<(Tensors<'py>, Tensors<'py>)> {
+    let (mut tensors, mut views) = (Vec::new(), Vec::new());
+    for (number, count) in [3, 1000, 77, 5000].into_iter().enumerate() {
+        let tensor = empty.call1((count,))?;
+        for _ in 0..number {
+            views.push(tensor.call_method1("view", (-1,))?);
+        }
+        tensors.push(tensor);
+    }
+    Ok((tensors, views))
+}
+
+/// Returns whether a word can be the address of an object.
+fn is_address(word: usize) -> bool {
+    word > 1 << 16 && word.is_multiple_of(WORD)
+}
+
+/// A word of an object of PyTorch.
+fn word(address: usize) -> usize {
+    // SAFETY: the callers pass addresses in objects that are alive, and checked offsets.
+    #[expect(unsafe_code, reason = "fields are known by address")]
+    unsafe {
+        ptr::read_volatile(address as *const usize)
+    }
+}
+
+fn byte(address: usize) -> u8 {
+    // SAFETY: as above.
+    #[expect(unsafe_code, reason = "fields are known by address")]
+    unsafe {
+        ptr::read_volatile(address as *const u8)
+    }
+}
