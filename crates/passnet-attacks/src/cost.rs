@@ -16,6 +16,9 @@ use crate::{AttackError, AttackOptions, entry};
 /// The layers that remain on in the evaluation without checks: those that inspect the text and the graph of a pass.
 const WITHOUT: Defences = Defences { lint: true, intercept: true, diff: true, storage: true, ..Defences::NONE };
 
+/// Pairs of evaluations without passes for each entry: they take a tenth of the time of others, and vary more.
+const PLAIN_PAIRS: usize = 4;
+
 /// Times of one graph with all layers and without, in nanoseconds.
 struct Pair {
     all: Times,
@@ -124,8 +127,10 @@ pub fn measure_cost(options: &AttackOptions, time: Duration) -> Result<CostRepor
             referees.pair(&sample, &Candidate::Noop, false)?;
         }
         times(&referees.all, &sample, &candidate)?;
-        let is_odd = plain.len() % 2 == 1;
-        plain.push(referees.pair(&sample, &Candidate::Noop, is_odd)?);
+        for number in 0..PLAIN_PAIRS {
+            plain.push(referees.pair(&sample, &Candidate::Noop, number % 2 == 1)?);
+        }
+        let is_odd = passes.len() % 2 == 1;
         passes.push(referees.pair(&sample, &candidate, is_odd)?);
         if begin.elapsed() >= time {
             break;

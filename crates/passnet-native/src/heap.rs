@@ -33,7 +33,7 @@ pub struct Session {
     arena: Arena,
     /// Blocks that were free before the first call.
     plugs: Vec<*mut c_void>,
-    /// Memory that was allocated, first byte and end, and not yet overwritten.
+    /// Memory that was allocated, first byte and end, and not yet overwritten: sorted, without overlaps.
     used: Vec<(usize, usize)>,
     /// False if `used` lacks some of it.
     is_complete: bool,
@@ -65,6 +65,7 @@ impl Session {
             }
             has_room
         });
+        merge(&mut self.used);
         if self.is_complete && self.used.is_empty() {
             return Some(0);
         }
@@ -121,31 +122,39 @@ impl Drop for Session {
     }
 }
 
-/// Overwrites those parts of a free block that were in use, and what else is free of their pages. Leaves the other parts in the list.
+/// Overwrites those parts of a free block that were in use, in a sorted list without overlaps, and what else is free of their pages. Leaves the other parts in the list.
 /// Returns the bytes.
 fn overwrite_used(block: &Block, used: &mut Vec<(usize, usize)>, is_complete: &mut bool) -> usize {
     let ((from, to), (first, end)) = (block.whole(), block.free());
-    let (mut nbytes, mut place) = (0, 0);
-    while place < used.len() {
-        let part = used[place];
-        if part.0 >= to || part.1 <= from {
-            place += 1;
-            continue;
-        }
+    let (mut nbytes, mut place) = (0, used.partition_point(|part| part.1 <= from));
+    while place < used.len() && used[place].0 < to {
+        let part = used.remove(place);
         let pages = (part.0 / PAGE * PAGE, part.1.next_multiple_of(PAGE));
         nbytes += fill((first.max(pages.0), end.min(pages.1)));
-        used.swap_remove(place);
         for rest in [(part.0, from), (to, part.1)] {
             if rest.0 < rest.1 {
                 *is_complete &= used.len() < MOST_PARTS;
                 // The list must not grow: that would allocate memory.
                 if *is_complete {
-                    used.push(rest);
+                    used.insert(place, rest);
+                    place += 1;
                 }
             }
         }
     }
     nbytes
+}
+
+/// Sorts parts of memory by their addresses, and joins those that overlap.
+fn merge(parts: &mut Vec<(usize, usize)>) {
+    parts.sort_unstable();
+    parts.dedup_by(|next, part| {
+        let overlaps = next.0 <= part.1;
+        if overlaps {
+            part.1 = part.1.max(next.1);
+        }
+        overlaps
+    });
 }
 
 /// Overwrites bytes from an address to another. Returns their number.
@@ -159,4 +168,21 @@ fn fill((start, end): (usize, usize)) -> usize {
         ptr::write_bytes(start as *mut u8, FILLER, end - start);
     }
     end - start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(parts: &[(usize, usize)]) -> Vec<(usize, usize)> {
+        let mut parts = parts.to_vec();
+        merge(&mut parts);
+        parts
+    }
+
+    #[test]
+    fn parts_that_overlap_or_touch_are_one() {
+        assert_eq!(merged(&[]), []);
+        assert_eq!(merged(&[(30, 40), (0, 10), (5, 20), (1, 2), (20, 25)]), [(0, 25), (30, 40)]);
+    }
 }

@@ -230,10 +230,10 @@ impl TimedCall for PyCalls<'_> {
 
     fn sample(&mut self, timed: u64) {
         if let (Some(samples), Some(result)) = (&mut self.samples, &self.last) {
-            let (begin, before) = (monotonic_ns(), self.temporaries.ns());
-            samples.take(timed, result);
             // Each element of a tensor on a device is a call of the driver.
-            if self.cuda.is_some() {
+            let begin = self.cuda.as_ref().map(|_| (monotonic_ns(), self.temporaries.ns()));
+            samples.take(timed, result);
+            if let Some((begin, before)) = begin {
                 self.temporaries.set_ns(before + (monotonic_ns() - begin));
             }
         }
