@@ -35,6 +35,16 @@ def test_missing_packages_are_named() -> None:
     assert _compilers.missing("torch", "torch") is None
 
 
+def test_a_package_that_cannot_be_imported_is_named_with_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old_compiler.py").write_text("import torch\ntorch.Tensor.no_such_method\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    problem = _compilers.missing("old_compiler", "pytest")
+    assert problem is not None and "no_such_method" in problem
+    assert f"(pytest {pytest.__version__}, PyTorch 2." in problem
+
+
 def test_a_file_of_the_user_is_a_compiler() -> None:
     source = "def compile(module):\n    return lambda *inputs: tuple(2 * out for out in module(*inputs))\n"
     doubled = _compilers.compiled("mine.py", source, lambda x: (x + 1,))

@@ -9,6 +9,7 @@ why the compiler cannot run on that device, or None.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,17 @@ def missing(package: str, pip: str) -> str | None:
     except ModuleNotFoundError as error:
         if error.name == package:
             return f"the Python package `{package}` is not installed; pip install {pip}"
-        return f"the Python package `{package}` cannot be imported: {summary(error)}"
+        return _not_importable(package, pip, error)
     except Exception as error:
-        return f"the Python package `{package}` cannot be imported: {summary(error)}"
+        return _not_importable(package, pip, error)
     return None
+
+
+def _not_importable(package: str, pip: str, error: Exception) -> str:
+    # Compilers follow PyTorch with a delay, and a release names only the oldest PyTorch that it needs.
+    try:
+        version = f"{pip} {importlib.metadata.version(pip)}"
+    except importlib.metadata.PackageNotFoundError:
+        version = pip
+    pytorch = f"PyTorch {importlib.metadata.version('torch')}"
+    return f"the Python package `{package}` cannot be imported ({version}, {pytorch}): {summary(error)}"

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod agent;
+mod bisect;
 mod board;
 mod cli;
 mod confirm;

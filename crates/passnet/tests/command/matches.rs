@@ -40,7 +40,7 @@ def replacement_func():
     fs::write(root.join("sorted_output_pass_rule_names.json"), format!("[\"{name}\"]")).unwrap();
 }
 
-fn write_sample(folder: &Path, dtype: &str, body: &str) {
+pub(crate) fn write_sample(folder: &Path, dtype: &str, body: &str) {
     fs::create_dir_all(folder).unwrap();
     let model = format!(
         "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self, a, b):\n{body}        return (r,)\n"
