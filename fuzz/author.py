@@ -75,7 +75,7 @@ def check(folder: Path, passes: Path, seed: int) -> str | None:
             return f"value {place}: {a.dtype} {a.shape} {a.stride()}, but {b.dtype} {b.shape} {b.stride()}"
         relative, absolute = TOLERANCE.get(a.dtype, (0.0, 0.0))
         if a.dtype in TOLERANCE:
-            # What is small against the others of its tensor may be a difference of these.
+            # A number that is small against the others of its tensor may be a difference of these.
             scale = a.double().abs().clamp_min(a.double().abs().mean() if a.numel() else 0.0)
             bad = (a.double() - b.double()).abs() > absolute + relative * scale
             if bool(bad.any()) or not torch.equal(a.isnan(), b.isnan()):

@@ -3,7 +3,7 @@
     python benches/fleet/faults.py --faults 20 --seed 1 OUT
     python benches/fleet/faults.py --faults 4 --kinds bridge station OUT
 
-The fleet is a Ray cluster of this machine with two stations. What is killed, in random order, each once before any twice: a station,
+The fleet is a Ray cluster of this machine with two stations. These processes are killed, in random order, each once before any twice: a station,
 its actor, the raylet, the server of the cluster's state (gcs_server), the bridge, the driver, and the driver by an interrupt. A driver that
 ends is started again with the same command, until the run is complete. Needs the command (PASSNET_BINARY) and Ray.
 """

@@ -3,7 +3,7 @@
     python -m pip download --no-deps --only-binary=:all: --python-version 3.12 --platform manylinux2014_x86_64 ray
     python benches/fleet/slim_ray.py ray-2.60.0-cp312-cp312-manylinux2014_x86_64.whl OUT
 
-Left out are the jars for Java (32 of 79 MB), the pages of the dashboard, and the libraries RLlib and LLM. What is left is a valid wheel
+Left out are the jars for Java (32 of 79 MB), the pages of the dashboard, and the libraries RLlib and LLM. The rest is a valid wheel
 with the same name. It needs the dependencies of Ray, of which jsonschema, jsonschema-specifications, referencing and rpds-py are rarely
 installed next to PyTorch.
 """

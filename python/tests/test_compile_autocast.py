@@ -78,7 +78,7 @@ def test_casts_are_written_into_the_graph(make: Any):
         for _ in range(3):
             with torch.autocast("cpu", HALF):
                 check(compiled, model, *given)
-                # What autocast is for the caller stays as it was.
+                # The caller's autocast stays as it was.
                 assert torch.is_autocast_enabled("cpu") and torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == HALF
             check(compiled, model, *given)
     report = compiled.report()

@@ -119,7 +119,7 @@ def test_an_exception_of_the_call_itself_changes_nothing_about_later_calls(count
     for number in range(3):
         with pytest.raises(IndexError):
             compiled(torch.tensor([11]))
-        # What the call writes before it fails is written once.
+        # The writes of the call before it fails happen once.
         assert model.calls == (3 + number if counts else 0)
     assert kinds(compiled) == 1
     compiled(torch.tensor([2]))

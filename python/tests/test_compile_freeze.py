@@ -107,7 +107,7 @@ def test_folded_weights_are_constants_until_refresh():
     torch.testing.assert_close(compiled(x), before, rtol=1e-4, atol=1e-4)
     compiled.refresh()
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
-    # What is assigned is noticed without it.
+    # Assignments are noticed without it.
     model[1] = spread(nn.BatchNorm2d(4))
     torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
     compiled(x)

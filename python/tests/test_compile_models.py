@@ -29,7 +29,7 @@ def images(*sizes: int) -> dict[str, Any]:
     return {"pixel_values": torch.randn(sizes)}
 
 
-# What each stands for: a flag that is set while a call runs; a result with a cache, a plain object; two such objects; transforms
+# The case of each: a flag that is set while a call runs; a result with a cache, a plain object; two such objects; transforms
 # of torch.func in the graph; a lock at the first call, and strides that Dynamo does not foresee.
 TRANSFORMERS: dict[str, tuple[Callable[[], torch.nn.Module], list[dict[str, Any]]]] = {
     "bert": (lambda: transformer("BertModel", vocab_size=100, **SMALL), [tokens(9), tokens(14)]),
@@ -88,7 +88,7 @@ def test_models_of_transformers_are_one_graph(name: str):
     report = compiled.report()
     assert len(report.specialisations) == len(inputs)
     assert all("tried again" in reason for reason in report.eager)
-    # Nothing is refused. What a busy machine finds slow is no fault of the capture.
+    # Nothing is refused. Regions that are slow on a busy machine are no fault of the capture.
     slow = ("slower than PyTorch", "the whole graph is slower with the passes")
     regions = [region for known in report.specialisations for region in known.regions]
     assert all(region.kept or region.reason in slow for region in regions), regions

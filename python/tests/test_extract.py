@@ -341,7 +341,7 @@ def test_a_training_step_is_three_linked_graphs_whose_backward_gives_the_gradien
     with torch.no_grad():
         results = load_graph(folders[1])(**{name: values[name] for name in forward_names})
         torch.testing.assert_close(results[0], expected)
-        # What is saved has the name of the variable that the forward returns.
+        # The saved value has the name of the variable that the forward returns.
         returned = (folders[1] / "model.py").read_text().rpartition("return (")[2].split(")")[0].split(",")
         saved = dict(zip([name.strip() for name in returned if name.strip()], results, strict=True))
         known = {**values, **saved, **{name: tangent for name in backward_names if name.startswith("tangents")}}

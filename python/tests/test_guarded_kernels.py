@@ -156,7 +156,7 @@ def test_a_process_can_be_forked_after_a_guarded_call():
     _native.guard_kernels("home")
     copy(x, out)
     _native.guard_kernels(None)
-    # What was left out of the forked process is there again in the next one.
+    # Memory that was left out of the forked process is there again in the next one.
     child = os.fork()
     if child == 0:
         os._exit(int(torch.ones(100).sum().item()) - 100)

@@ -121,7 +121,7 @@ def _reference(program: Program, way: Callable[..., Any]) -> Callable[..., Any]:
 def test_a_program_computes_what_it_computes_without_passnet(program: Program, way: Callable[..., Any]):
     results = []
     for compiled in (_reference(program, way), lambda model: way(model, program)):
-        # What the reference compiled counts for the limit of recompilations of the same code.
+        # Compilations of the reference count for the limit of recompilations of the same code.
         torch._dynamo.reset()
         torch.manual_seed(0)
         results.append([kept(value) for value in program(compiled)])

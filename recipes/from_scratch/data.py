@@ -106,7 +106,7 @@ class Lessons:
             # The last token of a prompt predicts the first of the answer, and the last of an answer nothing.
             weights[at + prompt - 1 : at + length - 1] = 1.0
             at += length
-        # What is left is one more sequence, in pieces so that none is longer than the longest lesson.
+        # The rest is one more sequence, in pieces so that none is longer than the longest lesson.
         begins[len(rows)] = at
         for number, begin in enumerate(range(at, size, self.longest), len(rows)):
             if number < len(begins):

@@ -126,7 +126,7 @@ fn act(lesson: &Lesson, messages: &[Message], done: usize) -> Reply {
         }
         Move::Write { draft, edits, begins } => {
             let content = match (begins, draft) {
-                (false, _) => "The other files of it.".to_owned(),
+                (false, _) => "The other files of this version.".to_owned(),
                 (true, 0) => analysis(lesson, seen),
                 (true, _) => refinement(lesson, *draft, seen, edits),
             };

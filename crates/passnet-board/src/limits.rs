@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(count(&uploads, "192.0.2.1", 1099), Some(1));
         assert_eq!(count(&uploads, "192.0.2.1", 1100), None);
         assert_eq!(count(&uploads, "192.0.2.1", 1100), Some(30));
-        // What is old is forgotten, in the file as well.
+        // Old entries are forgotten, in the file as well.
         assert_eq!(count(&uploads, "192.0.2.3", 5000), None);
         assert_eq!(fs::read_to_string(folder.path().join(UPLOADS)).unwrap(), "5000\t192.0.2.3\n");
     }

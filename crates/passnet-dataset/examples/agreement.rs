@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut reference: BTreeMap<String, PrefixCounts> = BTreeMap::new();
     for row in all.read::<KernelsRow>(Table::Kernels)? {
         let row = row?;
-        // What does not compile has no counts; a row without an entry for each op was not counted exhaustively.
+        // A graph that does not compile has no counts; a row without an entry for each op was not counted exhaustively.
         if !row.measured.kernels.is_empty() && row.measured.compilations as usize == row.measured.kernels.len() {
             reference.insert(row.path, row.measured);
         }

@@ -28,7 +28,7 @@ pub fn prune(suite: &Dataset, out: &Dataset) -> Result<Pruned, TableError> {
     let mut kept = out.replace(Table::Subgraphs)?.published();
     for row in suite.read::<SampleRow>(Table::Subgraphs)? {
         let row = row?;
-        // What cannot be parsed is reported when it is used.
+        // A graph that cannot be parsed is reported when it is used.
         let unseen = parse(&row.path, &row.files).ok().and_then(|sample| sample.graph.unseen());
         match unseen {
             Some(unseen) => pruned.graphs.push((row.path, unseen.to_string())),

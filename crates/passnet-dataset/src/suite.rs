@@ -274,7 +274,7 @@ fn training(
         }
         // Unreadable rows were reported when the groups were made.
         for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten() {
-            // What evaluation was cut from is not for training: the two graphs would be parts of the same model.
+            // Models of the evaluation split are not for training: the two graphs would be parts of the same model.
             let is_evaluated = || row.origins.iter().any(|origin| bounds.only_evaluates(&origin.path));
             let key = wanted.remove(&row.path).filter(|_| !taken.places.has_origin_of(&row) && !is_evaluated());
             if let Some(key) = key {

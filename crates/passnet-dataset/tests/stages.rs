@@ -211,7 +211,7 @@ fn the_next_of_equal_samples_stands_for_a_damaged_one() {
     let mut lineage: Vec<_> = rows.iter().map(|row| (row.path.as_str(), row.duplicates.as_slice())).collect();
     lineage.sort_unstable();
     assert_eq!(lineage, [("b", &["a".to_owned()][..]), ("c", &[])]);
-    // What cannot be read is not thrown away.
+    // A file that cannot be read is not deleted.
     assert_eq!(fs::read(parts[0].with_file_name("damaged-00000.parquet")).unwrap(), bytes);
 }
 

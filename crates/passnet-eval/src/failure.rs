@@ -67,7 +67,7 @@ pub(crate) fn of_candidate(fault: WorkerFault, phase: &str) -> Result<Failure, W
         WorkerFault::Broken(why) => Failure::new(
             Status::Integrity,
             "protocol_violation",
-            format!("while {phase} the candidate's process sent what no honest worker sends: {why}"),
+            format!("while {phase} the candidate's process sent a message that no honest worker sends: {why}"),
         ),
         fault @ WorkerFault::Rewritten(_) => {
             let message =

@@ -113,7 +113,7 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
             let did = match access {
                 FarAccessKind::Read => format!("read {place}, far from all of its arguments"),
                 FarAccessKind::Write => format!("wrote to {place}, far from all of its arguments"),
-                FarAccessKind::Jump => format!("continued in {place}, which is no code of its own"),
+                FarAccessKind::Jump => format!("continued in {place}, which is not its own code"),
                 FarAccessKind::SystemCall => format!("made {place}"),
             };
             ("out_of_bounds", format!("the kernel `{kernel}` {did}; a kernel uses its arguments and nothing else"))

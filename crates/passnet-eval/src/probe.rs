@@ -245,7 +245,7 @@ fn try_out(worker: &mut Worker, attempt: &str, argument: &str) -> Result<(bool, 
             let text = fault.to_string();
             Ok((false, text.lines().next().unwrap_or_default().to_owned()))
         }
-        Err(WorkerFault::Deadline) => Ok((true, "it was still at it when the proof gave up".to_owned())),
+        Err(WorkerFault::Deadline) => Ok((true, "it was still running when the test ended".to_owned())),
         Err(fault) => Err(trouble(fault)),
     }
 }

@@ -236,7 +236,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(matches!(look(pid, &limits(1), 0), Some(Excess::Memory { used, limit: 1 }) if used > 1));
-        // What the shell itself has is inherited here; its child is counted all the same.
+        // The shell's own memory is inherited here; its child is counted nevertheless.
         assert!(matches!(look(pid, &limits(1), u64::MAX), Some(Excess::Memory { used, .. }) if used > 1));
         assert_eq!(look(pid, &limits(1 << 40), 0), None);
         tree::kill_below(pid, &BTreeSet::new());

@@ -303,7 +303,7 @@ impl Scheduler {
         };
         let silent: Vec<SlotId> = self.slots.iter().filter(|(_, slot)| is_silent(slot)).map(|(&id, _)| id).collect();
         for id in silent {
-            self.restart(id, &format!("no sign of life for {} s", silence.as_secs()), actions);
+            self.restart(id, &format!("no message for {} s", silence.as_secs()), actions);
         }
     }
 

@@ -5,5 +5,6 @@ pub(crate) mod evaluator;
 pub(crate) mod expr;
 pub(crate) mod index;
 pub(crate) mod lower;
+mod reads;
 pub(crate) mod scalar;
 pub(crate) mod tensor;

@@ -102,7 +102,7 @@ impl Slice {
     /// # Errors
     /// If a law is broken by what remains.
     pub fn without_dead_calls(self) -> Result<Self, VerifyError> {
-        // What an assertion reads is computed for it.
+        // Values that an assertion reads are computed for it.
         let lives = self.graph.reached(touches_global_state);
         let kept: Vec<NodeId> = (0..lives.len() as u32).map(NodeId).filter(|node| lives[node.index()]).collect();
         if kept.len() == lives.len() {

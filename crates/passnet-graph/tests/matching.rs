@@ -184,7 +184,7 @@ fn storage_is_respected() {
     let change = "x y | p = .add_ x 1 ; q = operator.add p y | q";
     check("a b | r = .add_ a 1 ; n = torch.exp a ; s = operator.add r b | s n", change, "");
     check("a b | r = .add_ a 1 ; n = torch.exp b ; s = operator.add r b | s n", change, "x=a y=b p=r q=s");
-    // What makes the memory, or reads it before the change, stays before the change; what reads it after that does not.
+    // A node that makes the memory, or reads it before the change, stays before the change; one that reads it afterwards does not.
     let later = "x y z | n = .neg y ; p = .add_ x 1 ; q = operator.add p z | n q";
     let bound = "x=h y=a z=b n=n p=r q=s";
     check("a b | n = .neg a ; h = torch.exp b ; r = .add_ h 1 ; s = operator.add r b | n s", later, bound);

@@ -1,4 +1,4 @@
-//! One module per subcommand. Each takes its flags and says with which code to leave.
+//! One module per subcommand. Each takes its flags and returns the exit code.
 
 mod agent;
 mod attacks;

@@ -69,7 +69,7 @@ impl ProgressLine {
     pub(crate) fn show(&self, event: &Progress<'_>) {
         let Progress::Done { verdict, reused, done, total } = event else { return };
         if *reused {
-            // What took no time says nothing about the time left.
+            // A step that took no time says nothing about the time left.
             self.bar.reset_eta();
         }
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -125,7 +125,7 @@ class Judge(torch.fx.Interpreter):
 
     def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
         # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
-        # What the results are compared by is part of the key, as it changes the judgement.
+        # The values by which results are compared are part of the key, because they change the judgement.
         key = rule.replacement, escapes, unseen, *(kind_of(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))

@@ -141,7 +141,7 @@ def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx
     for node in list(graph.nodes):
         value = node.meta.get("example_value")
         if type(value) in (bool, int, float) and _is_of_sizes(node):
-            # What is computed from sizes is a constant too.
+            # A value that is computed from sizes is a constant, too.
             node.replace_all_uses_with(value)
             graph.erase_node(node)
     sized.recompile()

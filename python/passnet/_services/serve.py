@@ -32,7 +32,7 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 # Beginning of the error of a request that needs more memory than it may take: `services::OVER_MEMORY` of passnet-record.
 OVER_MEMORY = "over the memory limit: "
-# What PyTorch, Python and the system say when an allocation fails.
+# Messages of PyTorch, Python and the system when an allocation fails.
 _NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory", "std::bad_alloc")
 # Seconds between two checks that the program which asks is still there.
 _INTERVAL = 1.0

@@ -71,7 +71,7 @@ class Worker:
         self.sets: dict[int, tensors.InputSet] = {}
         self.pools: Pools | None = None
         self.last: tuple[Any, tensors.InputSet] | None = None
-        # What a checked call of the candidate allocated; timed calls allocate the same.
+        # Allocations of a checked call of the candidate; timed calls allocate the same.
         self.allocations: list[tuple[int, torch.device]] = []
         self.guarded_calls = 0
 

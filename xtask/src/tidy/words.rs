@@ -77,15 +77,13 @@ pub(super) fn check(sources: &[TextFile], violations: &mut Vec<BrokenRule>) {
                 violations.push(BrokenRule::new("word", &source.path, index + 1, message));
             }
             let text = documentation(source, line);
-            if let Some(text) = text {
-                if !documented && let Some(opening) = find_opening(text) {
-                    let message = format!("documentation begins with `{opening}`; begin with the noun or a verb");
-                    violations.push(BrokenRule::new("doc-opening", &source.path, index + 1, message));
-                }
-                if has_what_sentence(text) {
-                    let message = "a sentence begins with `What`; begin with the noun";
-                    violations.push(BrokenRule::new("what-sentence", &source.path, index + 1, message));
-                }
+            if let Some(opening) = text.filter(|_| !documented).and_then(find_opening) {
+                let message = format!("documentation begins with `{opening}`; begin with the noun or a verb");
+                violations.push(BrokenRule::new("doc-opening", &source.path, index + 1, message));
+            }
+            if text.or_else(|| remark(source, line)).is_some_and(has_what_sentence) {
+                let message = "a sentence begins with `What`; begin with the noun";
+                violations.push(BrokenRule::new("what-sentence", &source.path, index + 1, message));
             }
             documented = text.is_some();
         }
@@ -113,6 +111,14 @@ fn documentation<'l>(source: &TextFile, line: &'l str) -> Option<&'l str> {
         return line.strip_prefix("\"\"\"").filter(|text| !text.is_empty());
     }
     (source.has_extension("md") && !line.is_empty() && !line.starts_with(['#', '|', '`', '<'])).then_some(line)
+}
+
+/// Returns the text of a comment, or a line from the first quotation mark on, where messages are.
+fn remark<'l>(source: &TextFile, line: &'l str) -> Option<&'l str> {
+    let trimmed = line.trim_start();
+    let comment = ["//", "#"].iter().find_map(|mark| trimmed.strip_prefix(mark));
+    let is_code = source.has_extension("rs") || source.has_extension("py");
+    is_code.then(|| comment.or_else(|| line.split_once('"').map(|(_, text)| text)))?
 }
 
 fn find_words(line: &str) -> Vec<String> {
@@ -200,5 +206,11 @@ mod tests {
         assert!(has_what_sentence("First. What follows is longer."));
         assert!(!has_what_sentence("What is measured?"));
         assert!(!has_what_sentence("Reports What failed"));
+        let remark_of = |name: &str, line| {
+            remark(&TextFile { path: name.into(), text: String::new() }, line).map(has_what_sentence)
+        };
+        assert_eq!(remark_of("a.rs", "    // What is left is copied."), Some(true));
+        assert_eq!(remark_of("a.rs", "    panic!(\"What is left: {rest}\")"), Some(true));
+        assert_eq!(remark_of("a.md", "# What is left"), None);
     }
 }

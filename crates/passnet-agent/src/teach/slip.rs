@@ -153,7 +153,7 @@ fn shape(source: &PassLines<'_>, seed: usize) -> Option<Slipped> {
     }
     let written: Vec<String> = extents.iter().map(u64::to_string).collect();
     let wrong = if let [one] = written.as_slice() { format!("({one},)") } else { format!("({})", written.join(", ")) };
-    let cause = format!("The table has an entry for `{wrong}`, and what arrives has the shape `{right}`.");
+    let cause = format!("The table has an entry for `{wrong}`, and the argument has the shape `{right}`.");
     Some(Slipped { text: source.with_line(line, &text.replacen(right, &wrong, 1)), cause })
 }
 
@@ -249,7 +249,8 @@ fn delegate(source: &PassLines<'_>) -> Option<Slipped> {
     let head = source.lines(source.find("def pattern(")?..until);
     let definition = source.lines(source.definition_of_wrapper()?..wrapper.start);
     let text = format!("import torch\n\n\n{head}\n\n\n{definition}\n{}\n", source.lines(source.pattern()?));
-    let cause = "What PyTorch computes in a wrapper is no replacement: a kernel has to compute it.".to_owned();
+    let cause =
+        "Results that PyTorch computes in a wrapper are no replacement: a kernel has to compute them.".to_owned();
     Some(Slipped { text, cause })
 }
 

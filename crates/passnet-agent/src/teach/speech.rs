@@ -59,20 +59,20 @@ pub(super) fn analysis(lesson: &Lesson, seen: LastObservations<'_>) -> String {
     let facts = lines(seen.last, &["eager mode:", "one ideal kernel:", "arithmetic:", "one core"]).join("\n");
     let why = match lesson.approach {
         Approach::Operations => {
-            "I begin with a kernel of its own for each operation that I can write one for. That is the least that can go wrong, \
-             and its time says what calls cost before anything is fused."
+            "I begin with a separate kernel for each operation for which I can write one. This is the safest start, and its time \
+             shows the cost of the calls before anything is fused."
         }
         Approach::Halves => {
-            "I begin with the operations in two parts, the first half and the second, each fused as far as it goes. What \
-             passes from one to the other still goes through memory."
+            "I begin with the operations in two parts, the first half and the second, each fused as far as possible. Values \
+             that pass from one to the other still go through memory."
         }
         Approach::FirstPass => "I begin with one pass and see whether it matches and is right; the others can follow.",
         Approach::Whole | Approach::Slip(_) => {
             "A kernel that keeps intermediate values in registers moves less and is one call: I write it at once."
         }
         Approach::Configs => {
-            "A kernel that keeps intermediate values in registers moves less and is one call. How its loops or tiles are best \
-             cut, only a measurement says."
+            "A kernel that keeps intermediate values in registers moves less and is one call. Only a measurement shows \
+             the best sizes of its loops or tiles."
         }
     };
     let note = lesson.drafts.first().map(|draft| draft.note.as_str()).unwrap_or_default();
@@ -92,8 +92,8 @@ pub(super) fn refinement(lesson: &Lesson, draft: usize, seen: LastObservations<'
     let note = lesson.drafts[draft].note.as_str();
     let why = match lesson.approach {
         Approach::Operations => {
-            "Each of these kernels writes its result to memory, where the next one reads it again, and each is a call. What belongs \
-             together becomes one kernel now, with what lies between in registers."
+            "Each of these kernels writes its result to memory, where the next one reads it again, and each is a call. Operations \
+             that belong together become one kernel now, with the values between them in registers."
                 .to_owned()
         }
         Approach::Halves => {
@@ -101,7 +101,7 @@ pub(super) fn refinement(lesson: &Lesson, draft: usize, seen: LastObservations<'
              I make one of them."
                 .to_owned()
         }
-        Approach::FirstPass | Approach::Whole => "I add the passes for what is left as it was.".to_owned(),
+        Approach::FirstPass | Approach::Whole => "I add the passes for the remaining operations.".to_owned(),
         Approach::Configs => format!("The same kernel with {note}, to compare."),
         Approach::Slip(_) => note.to_owned(),
     };

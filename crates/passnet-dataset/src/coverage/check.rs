@@ -180,7 +180,7 @@ fn judge_classes(
     let mut left = options.samples;
     let mut classified = Vec::new();
     for (index, (types, mut class)) in classes.into_iter().enumerate() {
-        // What a class leaves of its share goes to the next ones.
+        // The unused share of a class goes to the next ones.
         let share = left.div_ceil(can.saturating_sub(index).max(1)).min(left);
         class.candidates.sort_by_key(|candidate| candidate.site.bytes);
         // Layers of one model give the same inputs many times, and an equal match has an equal verdict.

@@ -81,7 +81,7 @@ impl GraphEvaluation<'_> {
             if !is_needed {
                 return Ok(());
             }
-            // What made its results could lie there still, until now that it is overwritten.
+            // Values that an earlier call left in memory could have given its results. By now they are overwritten.
             let Ok(again) = call(1, Watch { idle: true, ..plain }) else { return Ok(()) };
             if !same(&first, &again, 1) {
                 return Ok(());

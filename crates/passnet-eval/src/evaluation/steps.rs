@@ -45,7 +45,7 @@ impl GraphEvaluation<'_> {
             if failure.as_ref().is_some_and(|failure| failure.status != Status::Unstable) {
                 break;
             }
-            // What is not scored cannot spoil what is.
+            // A path that is not scored must not spoil the scored one.
             match self.route(route, &mut reference, &[], false) {
                 Ok(None) => {}
                 Ok(Some(failure)) | Err(Stop::Failure(failure)) => {

@@ -42,7 +42,7 @@ pub(crate) fn judge_loosely(
 fn wrong(pair: &Pair<'_>, content: Content, exceptional: Exceptional, bad: &LooseFailure) -> Failure {
     let advice = match exceptional {
         Exceptional::Expected => {
-            "NaN and infinities must come out where the graph gives them: `x < 0 ? 0 : x` keeps NaN, `x > 0 ? x : 0` and `fmax` \
+            "the result must have NaN and infinities where the graph has them: `x < 0 ? 0 : x` keeps NaN, `x > 0 ? x : 0` and `fmax` \
              drop it, as does `tl.maximum` without `propagate_nan`"
         }
         Exceptional::Overflow | Exceptional::Computed => {

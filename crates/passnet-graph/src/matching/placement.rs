@@ -126,7 +126,7 @@ impl Check<'_> {
     fn storage(&self, insert_at: ProgramPosition) -> Result<(), Mismatch> {
         let Some(storage) = &self.target.storage else { return Ok(()) };
         let ((_, first), (last_pattern, last)) = self.ends();
-        // All nodes of the match move to one place. What lies between them and that place is what the move crosses.
+        // All nodes of the match move to one place. The move crosses the nodes between them and that place.
         let window = first.0.min(insert_at.0 + 1)..=last.0.max(insert_at.0);
         let error = |node| Mismatch { pattern: last_pattern, target: last, kind: MismatchKind::Storage { node } };
         let touched = self.touched_classes(storage);
@@ -145,7 +145,7 @@ impl Check<'_> {
         }
         let changes = self.changes(storage);
         for node in window.map(NodeId).filter(|&node| self.assignment.stands_for(node).is_none()) {
-            // What stays before a change or after it sees the same: what makes the memory stays before the first one.
+            // A node that stays on one side of each change sees the same values. The node that makes the memory stays before the first change.
             let crosses = |changer: NodeId| (changer < node) == (node.0 <= insert_at.0);
             let mut crossing = changes.iter().filter(|&&(changer, _)| crosses(changer));
             // All matches are of the same pattern: the other one changes something as well.

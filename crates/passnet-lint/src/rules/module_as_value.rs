@@ -30,7 +30,7 @@ impl Violation for ModuleAsValue {
     const ID: &'static str = "PN207";
     const NAME: &'static str = "module-as-value";
     const SOURCE: &'static str = include_str!("module_as_value.rs");
-    const HELP: &'static str = "write the call where it is meant";
+    const HELP: &'static str = "call it by its name";
 
     fn message(&self) -> String {
         format!("`{}` may be called by name, not passed around", self.subject)

@@ -31,6 +31,6 @@ impl Violation for ModuleName {
     const HELP: &'static str = "name the file by a lower-case ASCII identifier that no installed module has";
 
     fn message(&self) -> String {
-        format!("`{}` is not a usable module name", self.subject)
+        format!("`{}` cannot be the name of a pass module", self.subject)
     }
 }

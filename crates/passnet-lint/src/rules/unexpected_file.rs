@@ -35,6 +35,6 @@ impl Violation for UnexpectedFile {
     const HELP: &'static str = "keep only .py files and sorted_output_pass_rule_names.json, without folders or links";
 
     fn message(&self) -> String {
-        format!("`{}` does not belong into a pass directory", self.subject)
+        format!("`{}` does not belong in a pass directory", self.subject)
     }
 }

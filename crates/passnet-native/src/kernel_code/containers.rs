@@ -146,7 +146,7 @@ impl Arena {
             open(self.open, pages).ok()?;
             self.open = pages;
         }
-        // What an earlier block of this call has left.
+        // Values that an earlier block of this call has left.
         fill(start, end.min(self.used));
         self.free = end;
         self.used = self.used.max(end);

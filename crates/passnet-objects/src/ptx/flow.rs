@@ -95,7 +95,7 @@ fn sources<'a>(module: &PtxModule<'a>, function: &PtxFunction<'a>) -> BTreeMap<&
             let Some((operation, operands)) = operation(statement) else { continue };
             let (targets, rest) = split(operands);
             let from = match base(operation) {
-                // What memory holds is not an address of this function's making.
+                // A value from memory is not an address that this function made.
                 "ld" | "ldu" | "atom" | "ldmatrix" => Sources { given: true, constant: false },
                 _ => combined(module, &known, rest),
             };

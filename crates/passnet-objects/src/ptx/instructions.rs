@@ -114,7 +114,7 @@ fn is_target_list(operands: &[&str]) -> bool {
 fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<ObjectFinding>) {
     let is_known = match statement {
         [".reg" | ".local" | ".shared" | ".param" | ".pragma", ..] => !statement.contains(&"="),
-        // What is called through a list or a prototype is looked at where it is called.
+        // A target of a list or a prototype is checked where it is called.
         [_, ":", _, ..] => true,
         _ => false,
     };

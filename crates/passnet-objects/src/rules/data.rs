@@ -36,7 +36,7 @@ fn branch(object: &Object<'_>, code: &Code, section: usize, operation: &Operatio
         Some(Referent::External(_)) => return None,
         Some(Referent::Here { section, offset }) => (section, u64::try_from(offset).unwrap_or(u64::MAX)),
         Some(Referent::Unknown) | None => {
-            return Some("it branches to an address that is none of a function".to_owned());
+            return Some("it branches to an address that belongs to no function".to_owned());
         }
     };
     if !code.is_start(section, offset) {

@@ -69,12 +69,12 @@ fn forbidden(instruction: &Instruction) -> Option<&'static str> {
         }
         FlowControl::Exception => {
             return Some(
-                "the compiler has put a trap here, because what the kernel does at this place has no defined meaning: \
+                "the compiler has put a trap here, because the behaviour at this place is undefined: \
                  an index out of range, a null pointer, a division by zero",
             );
         }
         FlowControl::Interrupt => return Some("a kernel cannot call the operating system"),
-        FlowControl::XbeginXabortXend => return Some("a kernel runs without transactions"),
+        FlowControl::XbeginXabortXend => return Some("a kernel may not use transactions"),
         _ => {}
     }
     if let Some(why) = known_bad(instruction.mnemonic()) {
@@ -98,13 +98,13 @@ fn forbidden(instruction: &Instruction) -> Option<&'static str> {
 fn known_bad(mnemonic: Mnemonic) -> Option<&'static str> {
     Some(match mnemonic {
         Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Rdpmc => {
-            "it reads a clock; what a kernel computes must follow from its arguments"
+            "it reads a clock; the results of a kernel must depend on its arguments only"
         }
         Mnemonic::Rdrand | Mnemonic::Rdseed => {
-            "it draws random numbers; what a kernel computes must follow from its arguments"
+            "it draws random numbers; the results of a kernel must depend on its arguments only"
         }
         Mnemonic::Cpuid | Mnemonic::Xgetbv | Mnemonic::Rdpid => {
-            "it asks for the CPU; what a kernel computes must follow from its arguments"
+            "it asks for the CPU; the results of a kernel must depend on its arguments only"
         }
         Mnemonic::Syscall | Mnemonic::Sysenter => "a kernel cannot call the operating system",
         Mnemonic::Ldmxcsr | Mnemonic::Stmxcsr | Mnemonic::Vldmxcsr | Mnemonic::Vstmxcsr => {
@@ -137,9 +137,9 @@ fn known_bad(mnemonic: Mnemonic) -> Option<&'static str> {
             "it addresses data of the thread, which outlives the call"
         }
         Mnemonic::Clflush | Mnemonic::Clflushopt | Mnemonic::Clwb | Mnemonic::Cldemote => {
-            "a kernel leaves the cache alone"
+            "a kernel may not control the cache"
         }
-        Mnemonic::Pause => "a kernel does not wait",
+        Mnemonic::Pause => "a kernel may not wait",
         _ => return None,
     })
 }

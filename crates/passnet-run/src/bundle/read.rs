@@ -47,14 +47,14 @@ pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
         if bytes.len() as u64 != expected.bytes || ContentId::of(&bytes) != expected.blake3 {
             return Err(wrong(
                 &expected.path,
-                "its content is not what the manifest says: the bundle was changed or damaged",
+                "its content differs from the manifest: the bundle was changed or damaged",
             ));
         }
         contents.insert(expected.path.clone(), bytes);
     }
     if let Some(extra) = entries.next() {
         let path = extra?.path_bytes().escape_ascii().to_string();
-        return Err(wrong(&path, "the manifest does not announce it"));
+        return Err(wrong(&path, "the manifest does not list it"));
     }
     let log = contents.remove(LOG).ok_or_else(|| missing(LOG))?;
     let log = RunLog::parse(Path::new(LOG), &log).map_err(|error| BundleError::Log(error.to_string()))?;
@@ -84,7 +84,7 @@ fn cut_short(error: std::io::Error) -> BundleError {
 fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Vec<u8>, BundleError> {
     if entry.path_bytes() != path.as_bytes() {
         let found = entry.path_bytes().escape_ascii().to_string();
-        return Err(wrong(&found, &format!("`{path}` should stand here")));
+        return Err(wrong(&found, &format!("`{path}` is expected here")));
     }
     if !entry.header().entry_type().is_file() {
         return Err(wrong(path, "it is no plain file"));
@@ -117,7 +117,7 @@ fn parse_manifest(text: &[u8], most: u64) -> Result<BundleManifest, BundleError>
     let mut paths: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
     paths.sort_unstable();
     if let Some(twice) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(wrong(twice[0], "the manifest announces it twice"));
+        return Err(wrong(twice[0], "the manifest lists it twice"));
     }
     Ok(manifest)
 }
@@ -133,7 +133,7 @@ fn blobs(
         let name = blob_name(&id);
         match contents.remove(&name) {
             Some(bytes) if ContentId::of(&bytes) == id => drop(blobs.insert(id, bytes)),
-            Some(_) => return Err(wrong(&name, "its content is not what its name says")),
+            Some(_) => return Err(wrong(&name, "its content does not have the hash that its name states")),
             None if manifest.missing.contains(&id) => {}
             None => return Err(missing(&name)),
         }

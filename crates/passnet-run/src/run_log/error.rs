@@ -39,7 +39,7 @@ pub enum StoreError {
     },
     /// A compressed log that does not unpack.
     #[error(
-        "{path}: the log is damaged or cut short ({message}); copy it again from where it is whole, or evaluate again with \
+        "{path}: the log is damaged or cut short ({message}); replace it with a complete copy, or evaluate again with \
          --fresh"
     )]
     Damaged {

@@ -86,7 +86,8 @@ impl Submissions {
         let most = self.board.limits().bundle_bytes;
         // Refused and not queued: a queue of uploads would hold their connections open.
         let Ok(_permit) = self.uploads.try_acquire() else {
-            let busy = error(StatusCode::SERVICE_UNAVAILABLE, "others are sending bundles; try again in a moment");
+            let busy =
+                error(StatusCode::SERVICE_UNAVAILABLE, "other clients are sending bundles; try again in a moment");
             return retry_after(busy, 1);
         };
         let too_large = || refused(&SubmissionRefusal::TooLarge { most });

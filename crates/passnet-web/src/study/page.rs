@@ -115,8 +115,8 @@ fn split(of: &CompilerStudy) -> Markup {
     html! {
         h3 { "Where the time of slowdowns goes" }
         p.about {
-            "What each slowed-down graph loses is taken as 1 and shared among the parts that lose it; what other parts win back is given "
-            "as a share of that loss. Loss less gain is the time beyond eager's."
+            "The loss of each slowed-down graph is taken as 1 and shared among the parts that lose time. Gains of other parts are shown "
+            "as a share of this loss. Loss less gain is the time beyond eager's."
         }
         (scrolling("Parts of slowdowns", table))
     }

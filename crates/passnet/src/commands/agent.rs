@@ -91,7 +91,7 @@ fn default_directory(suite: &Suite, model: &str) -> PathBuf {
     Path::new("agent-runs").join(plain_name(&format!("{}-{model}", suite.record.name)))
 }
 
-/// Returns the table of tasks and what is left to do. Leaves with 1 unless every attempt has ended.
+/// Returns the table of tasks and what is left to do. Exits with 1 unless every attempt has ended.
 fn finish(outcome: &AgentRunOutcome, directory: &Path) -> Result<ExitCode> {
     output::table(&task_table(&outcome.trajectories))?;
     for suspended in &outcome.suspended {

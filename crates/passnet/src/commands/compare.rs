@@ -27,7 +27,7 @@ struct JsonComparison<'a> {
     failed: &'a [String],
 }
 
-/// Compares; leaves with 1 where a condition of `--fail-on` holds.
+/// Compares; exits with 1 if a condition of `--fail-on` holds.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let (before, after) = (load_run(&args.before)?, load_run(&args.after)?);
     let comparison = compare(&before, &after);

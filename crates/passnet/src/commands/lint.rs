@@ -20,7 +20,7 @@ use crate::{
 };
 use passnet_flags::{FindingsFormat, LintArgs};
 
-/// Prints the findings, or the manual of a rule. Leaves with 1 where anything was found.
+/// Prints the findings, or the manual of a rule. Exits with 1 if anything was found.
 pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
     if let Some(rule) = &args.explain {
         return explain(rule);

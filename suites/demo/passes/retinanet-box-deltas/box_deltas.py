@@ -14,7 +14,7 @@ void apply(const float* codes, const float* x, const float* y, const float* heig
     constexpr int64_t block = 64;
     const int64_t count = anchors * classes;
     for (int64_t start = 0; start < count; start += block) {
-        // What lies scattered is gathered first; the arithmetic is then vector code.
+        // Scattered elements are gathered first; the arithmetic is then vector code.
         const int64_t n = std::min(block, count - start);
         float dx[block], dy[block], dw[block], dh[block], ax[block], ay[block], aw[block], ah[block];
         for (int64_t i = 0; i < n; ++i) {

@@ -42,7 +42,10 @@ impl<'g> Lowering<'g> {
             }
             "bilinear" if shape.len() == 4 => {
                 let numel: i64 = shape.iter().product();
-                if self.target == Target::Cpu && numel >= self.tensors[x].numel() && self.reads(x) >= MANY_READS {
+                if self.target == Target::Cpu
+                    && numel >= self.tensors[x].numel()
+                    && self.tensors.repeated_reads(x) >= MANY_READS
+                {
                     self.begins.insert(call.value);
                 }
                 self.bilinear(x, [shape[2], shape[3]], aligned)
@@ -69,18 +72,6 @@ impl<'g> Lowering<'g> {
         let across = rows.weights.map(|weight| self.reshape(weight, &[size[0], 1]));
         let sum = self.weighted_sum(lines, across)?;
         Some(self.cast(sum, dtype))
-    }
-
-    /// Returns the number of elements of buffers and of reductions that an element of a tensor is computed from.
-    fn reads(&self, id: TensorId) -> usize {
-        let mut reads: Vec<usize> = Vec::with_capacity(id + 1);
-        for tensor in 0..=id {
-            let mut sum = 0_usize;
-            self.tensors.for_each_operand(tensor, &mut |operand| sum = sum.saturating_add(reads[operand]));
-            let is_read = matches!(self.tensors[tensor].def, Def::Buffer { .. } | Def::Reduce { .. });
-            reads.push(if is_read { 1 } else { sum });
-        }
-        reads[id]
     }
 
     fn weighted_sum(&mut self, of: [TensorId; 2], weights: [TensorId; 2]) -> Option<TensorId> {

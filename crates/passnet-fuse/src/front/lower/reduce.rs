@@ -3,8 +3,6 @@
 //! A kernel for a GPU reduces a row in one program. Few rows leave most of the device idle. There, long rows are split into
 //! chunks: one stage reduces each chunk, and another one combines their results.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use passnet_graph::Target;
 
 use super::{Lowering, dimensions};
@@ -23,9 +21,6 @@ const FEW_ROWS: i64 = 64;
 
 /// Reads of a row from which a split saves more time than its second launch takes.
 const LONG_ROW: i64 = 1 << 17;
-
-/// Reads of an element beyond which they are not counted.
-const MOST_READS: i64 = 64;
 
 /// Chunks of all rows together that are aimed at: eight for each multiprocessor of an H100.
 const CHUNKS: i64 = 1024;
@@ -95,8 +90,7 @@ impl Lowering<'_> {
     fn chunks(&self, of: TensorId, reduced: &[bool]) -> Option<Chunks> {
         let of_row = self.row_length(of, reduced);
         let rows = self.tensors[of].numel() / of_row.max(1);
-        let reads = || self.distinct_reads(of, &mut BTreeSet::new(), &mut BTreeMap::new());
-        let is_worth_it = || of_row * reads() >= LONG_ROW;
+        let is_worth_it = || of_row * self.tensors.distinct_reads(of) >= LONG_ROW;
         (self.target == Target::Cuda && rows <= FEW_ROWS && of_row >= 2 * SHORT_CHUNK && is_worth_it()).then_some(())?;
         let longest = (rows * of_row / CHUNKS).clamp(SHORT_CHUNK, LONG_CHUNK);
         let mut chunks = Chunks {
@@ -125,32 +119,6 @@ impl Lowering<'_> {
         }
         // Lengths with no suitable divisor leave chunks of a few elements.
         (chunks.length * 4 >= SHORT_CHUNK).then_some(chunks)
-    }
-
-    /// Returns the number of reads for one element: many for a convolution. `seen` has the tensors that are counted already,
-    /// and `shown` the number for each tensor that views show.
-    fn distinct_reads(&self, of: TensorId, seen: &mut BTreeSet<TensorId>, shown: &mut BTreeMap<TensorId, i64>) -> i64 {
-        if !seen.insert(of) {
-            return 0;
-        }
-        let mut count = 0;
-        match &self.tensors[of].def {
-            Def::Buffer { .. } | Def::Reduce { .. } => count = 1,
-            // Another element than that of other views of the same tensor.
-            Def::View { of, .. } => {
-                count = match shown.get(of) {
-                    Some(&known) => known,
-                    None => self.distinct_reads(*of, &mut BTreeSet::new(), shown),
-                };
-                shown.insert(*of, count);
-            }
-            _ => self.tensors.for_each_operand(of, &mut |operand| {
-                if count < MOST_READS {
-                    count += self.distinct_reads(operand, seen, shown);
-                }
-            }),
-        }
-        count.min(MOST_READS)
     }
 
     /// Returns a reduction over few elements as an expression of that many operands, first to last. A loop over so few does not

@@ -184,7 +184,7 @@ impl TritonLauncher {
         if collected(py, &self.jit, arguments, named)? {
             return Ok(());
         }
-        // What Triton itself launches is left for an observer to see, who gives up then.
+        // Launches by Triton itself are left to an observer, which then gives up.
         let Some(key) = unobserved(py, || self.key(py, arguments, named))? else {
             return self.plain(py, grid, arguments, named).map(drop);
         };

@@ -22,7 +22,7 @@ struct ReplayReport {
     trajectories: Vec<ReplayedTrajectory>,
 }
 
-/// Replays and compares. Leaves with 1 where a verdict differs.
+/// Replays and compares. Exits with 1 if a verdict differs.
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.suite, &Selection::default())?;
     let evaluator =

@@ -65,7 +65,7 @@ impl TritonPrinter<'_> {
     /// variables of a condition, such as a weight next to the padding of an image, is loaded without it: once for the whole tile.
     pub(super) fn needed(&self, id: ExprId, mut condition: usize) -> usize {
         if !self.loads(id) {
-            // What reads no memory has the same value under any condition, and is computed once.
+            // An expression that reads no memory has the same value under any condition, and is computed once.
             return 0;
         }
         if condition == 0 || !self.harmless.contains(&id) {
