@@ -44,7 +44,7 @@ class Region:
 
 
 _TIMES = ("eager_ns", "fused_ns")
-_RANDOM = "what it computes depends on random numbers, or is not known beforehand"
+_RANDOM = "its results depend on random numbers, or are not known beforehand"
 
 
 def direct(rule: Pass) -> Pass:

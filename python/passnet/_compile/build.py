@@ -252,14 +252,14 @@ def _rest(
         report.notes.append(f"TorchInductor compiles nothing: {summary(error)}")
         return run
     if fault is not None:
-        report.notes.append(f"what TorchInductor makes of the rest is not used: {fault}")
+        report.notes.append(f"TorchInductor's code for the rest is not used: {fault}")
         return run
     if options.verify:
         times = compare_times(
             captured.repeatable(run, example), captured.repeatable(compiled, example), device_of(example)
         )
         if times.loses:
-            report.notes.append("what TorchInductor makes of the rest is not used: it is slower")
+            report.notes.append("TorchInductor's code for the rest is not used: it is slower")
             return run
         report.fused_ns = times.fused_ns
         report.eager_ns = report.eager_ns or times.eager_ns

@@ -37,7 +37,7 @@ def isolated(question: Callable[[], Any]) -> Any:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     if not data:
-        raise IsolatedError("the process that asked the model ended or took too long")
+        raise IsolatedError("the process that calls the model ended or took too long")
     answer, error, kinds = pickle.loads(data)
     if error is not None:
         raise IsolatedError(error, kinds)
