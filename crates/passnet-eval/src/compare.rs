@@ -114,8 +114,10 @@ pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32
 fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> TensorComparison {
     let ladder = Ladder::<E>::new(dtype);
     let demanded = usize::try_from(correct_at.min(LAST_TOLERANCE) - FIRST_TOLERANCE).ok();
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    if reference.len() < PARALLEL_BYTES || threads == 1 {
+    // Counting the cores reads files of control groups, which takes longer than the comparison of a few elements.
+    let is_long = reference.len() >= PARALLEL_BYTES;
+    let threads = if is_long { std::thread::available_parallelism().map_or(1, NonZero::get) } else { 1 };
+    if threads == 1 {
         return compare_part(&ladder, candidate, reference, demanded, 0);
     }
     // Whole elements, and whole cache lines.
