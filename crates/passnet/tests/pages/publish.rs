@@ -37,7 +37,7 @@ fn bundles_are_whole_and_show_any_change() {
     header.set_size(3);
     header.set_cksum();
     evil.append(&header, &b"abc"[..]).unwrap();
-    refused("evil.pnb", &evil.into_inner().unwrap(), "`manifest.json` should stand here");
+    refused("evil.pnb", &evil.into_inner().unwrap(), "`manifest.json` is expected here");
     refused("bomb.pnb", &bomb(), "the limit for a bundle");
     std::fs::write(path("rubbish.pnb"), b"rubbish").unwrap();
     assert_eq!(passnet(&["bundle", "--verify", &path("rubbish.pnb")]).0, 1);
