@@ -75,6 +75,11 @@ pub const fn loose_bound(dtype: DType) -> Option<f64> {
     }
 }
 
+/// Multiple of eager mode's largest distance from the exact result that is allowed on inputs of ordinary magnitudes, up to
+/// [`loose_bound`]. A deep graph amplifies roundings: the results of two correct programs lie on both sides of the exact one, one
+/// several times further away than the other.
+const AMPLIFIED: f64 = 16.0;
+
 /// Smallest allowed difference, so that rounding noise around an exact zero is no fault.
 pub(super) const FLOOR: f64 = 1e-5;
 
@@ -83,7 +88,8 @@ pub(super) const FLOOR: f64 = 1e-5;
 ///
 /// With a `second` reference of the same type and length, each element has to agree with one of the two. An element is unreliable if
 /// the first reference disagrees with the second: a computation that loses all digits has no right result. The number of wrong
-/// elements may be at most that of unreliable ones.
+/// elements may be at most that of unreliable ones. The distance of the two references also widens the bound of inputs of ordinary
+/// magnitudes.
 pub fn loosely_close(
     dtype: DType,
     candidate: &[u8],
@@ -116,10 +122,12 @@ struct LooseRule {
 }
 
 impl LooseRule {
-    fn of<E: Element>(dtype: DType, reference: &[u8], terms: LooseTerms) -> Self {
+    /// `apart`: largest distance of the two references.
+    fn of<E: Element>(dtype: DType, reference: &[u8], apart: f64, terms: LooseTerms) -> Self {
         let allowed = terms.bound(dtype).map_or(0.0, |bound| {
-            let scale = E::elements(reference).map(E::magnitude).filter(|m| m.is_finite()).fold(0.0, f64::max);
-            FLOOR.max(bound * scale)
+            let scale = largest(E::elements(reference).map(E::magnitude));
+            let most = loose_bound(dtype).unwrap_or(bound) * scale;
+            FLOOR.max(bound * scale).max(most.min(AMPLIFIED * apart))
         });
         Self { allowed, exceptional: terms.exceptional }
     }
@@ -136,6 +144,10 @@ impl LooseRule {
     }
 }
 
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
+}
+
 fn judge<E: Element>(
     dtype: DType,
     candidate: &[u8],
@@ -143,8 +155,11 @@ fn judge<E: Element>(
     second: Option<&[u8]>,
     terms: LooseTerms,
 ) -> Result<(), LooseFailure> {
-    let rule = LooseRule::of::<E>(dtype, reference, terms);
-    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, terms), E::elements(second)));
+    let apart = second.map_or(0.0, |second| {
+        largest(E::elements(reference).zip(E::elements(second)).map(|(eager, exact)| eager.distance(exact)))
+    });
+    let rule = LooseRule::of::<E>(dtype, reference, apart, terms);
+    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, apart, terms), E::elements(second)));
     let (mut first, mut wrong, mut unreliable) = (None, 0_u64, 0_u64);
     for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
         let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));
@@ -177,6 +192,20 @@ mod tests {
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+    }
+
+    /// 1.001 is 2.5e-4 of the scale away from the exact 1: twelve times as far is amplified rounding, twenty times is wrong.
+    #[test]
+    fn roundings_that_eager_mode_amplifies_widen_the_bound_of_near_inputs() {
+        let near = LooseTerms { is_near: true, ..OVERFLOW };
+        let bytes = |value: f32| [value, 4.0].iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
+        let close = |candidate: f32, eager: f32| {
+            loosely_close(DType::Float32, &bytes(candidate), &bytes(eager), Some(&bytes(1.0)), near).is_ok()
+        };
+        assert!(close(1.012, 1.001) && !close(1.012, 1.0));
+        assert!(!close(1.020, 1.001));
+        // An eager mode that loses all digits excuses no more than the general bound.
+        assert!(close(1.035, 1.01) && !close(1.06, 1.01));
     }
 
     #[test]
