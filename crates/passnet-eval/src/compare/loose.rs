@@ -122,12 +122,12 @@ struct LooseRule {
 }
 
 impl LooseRule {
-    /// `apart`: largest distance of the two references.
-    fn of<E: Element>(dtype: DType, reference: &[u8], apart: f64, terms: LooseTerms) -> Self {
+    /// `between`: largest distance of the two references.
+    fn of<E: Element>(dtype: DType, reference: &[u8], between: f64, terms: LooseTerms) -> Self {
         let allowed = terms.bound(dtype).map_or(0.0, |bound| {
             let scale = largest(E::elements(reference).map(E::magnitude));
             let most = loose_bound(dtype).unwrap_or(bound) * scale;
-            FLOOR.max(bound * scale).max(most.min(AMPLIFIED * apart))
+            FLOOR.max(bound * scale).max(most.min(AMPLIFIED * between))
         });
         Self { allowed, exceptional: terms.exceptional }
     }
@@ -155,11 +155,11 @@ fn judge<E: Element>(
     second: Option<&[u8]>,
     terms: LooseTerms,
 ) -> Result<(), LooseFailure> {
-    let apart = second.map_or(0.0, |second| {
+    let between = second.map_or(0.0, |second| {
         largest(E::elements(reference).zip(E::elements(second)).map(|(eager, exact)| eager.distance(exact)))
     });
-    let rule = LooseRule::of::<E>(dtype, reference, apart, terms);
-    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, apart, terms), E::elements(second)));
+    let rule = LooseRule::of::<E>(dtype, reference, between, terms);
+    let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, between, terms), E::elements(second)));
     let (mut first, mut wrong, mut unreliable) = (None, 0_u64, 0_u64);
     for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
         let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));
