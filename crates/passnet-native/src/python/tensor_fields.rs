@@ -158,9 +158,9 @@ fn probes<'py>(empty: &Bound<'py, PyAny>) -> PyResult<(Tensors<'py>, Tensors<'py
     Ok((tensors, views))
 }
 
-/// Returns whether a word can be the address of an object.
+/// Returns whether a word can be the address of an object. Programs have addresses of 47 bits on x86-64, and of 48 bits on Arm.
 fn is_address(word: usize) -> bool {
-    word > 1 << 16 && word.is_multiple_of(WORD)
+    (1 << 16..1 << 48).contains(&word) && word.is_multiple_of(WORD)
 }
 
 /// A word of an object of PyTorch.
