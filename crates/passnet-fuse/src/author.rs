@@ -17,29 +17,29 @@ use crate::{
     },
 };
 
-/// Writes the passes of a task, given by its typed graphs. Returns a directory without files if nothing can be
-/// rewritten. Kernels for which `choices` has no configuration get that of the cost model.
+/// Writes the passes of a task, given by its typed graphs. Returns a directory without files if nothing can be rewritten. Kernels
+/// without an entry in `choices` get the configuration of the cost model.
 pub fn write_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     write_passes_without(task, target, choices, &Excluded::new()).directory
 }
 
-/// Operations of a task that stay with PyTorch: nodes by position of their graph.
+/// Operations of a task that stay with PyTorch: nodes by the position of their graph in the task.
 pub type Excluded = BTreeMap<usize, BTreeSet<NodeId>>;
 
-/// Passes with the parts of the task that each replaces.
+/// Passes of a task, with the parts of graphs that each pass replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The files.
+    /// Files of the passes.
     pub directory: PassDirectory,
-    /// The passes in the order in which they are applied.
+    /// Passes in the order in which they are applied.
     pub passes: Vec<WrittenPass>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenPass {
-    /// Name of its file, without the suffix.
+    /// Name of the pass file, without the suffix.
     pub name: String,
-    /// The parts of graphs that it was written for.
+    /// Parts of graphs for which the pass was written.
     pub parts: Vec<ReplacedPart>,
 }
 
@@ -50,27 +50,27 @@ pub struct ReplacedPart {
     pub graph: usize,
     /// Operations that the call replaces.
     pub nodes: BTreeSet<NodeId>,
-    /// Products of matrices among them. Without the pass, a library computes these.
+    /// Matrix products among `nodes`. Without the pass, a library computes them.
     pub products: BTreeSet<NodeId>,
-    /// Operations among them that do nothing but view their argument.
+    /// Operations among `nodes` that only view their argument.
     pub views: BTreeSet<NodeId>,
 }
 
-/// Writes the passes of a task as [`write_passes`] does, without those operations that are left to PyTorch. An
-/// operation that is left in one graph is left in all that have the same operations.
+/// Writes the passes of a task as [`write_passes`] does, but leaves the operations in `left` to PyTorch. An operation that is
+/// left in one graph is left in all graphs that have the same operations.
 pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Excluded) -> Written {
     written(task, &plan_passes(task, target, left), choices)
 }
 
-/// Like [`write_passes`], for the process of a user: kernels for a GPU assert that indices are in range, as PyTorch's do. The
-/// referee refuses kernels that can end a process.
+/// Writes passes as [`write_passes`] does, for the process of a user: kernels for a GPU assert that indices are in range, as
+/// PyTorch's kernels do. The referee refuses such kernels, because an assertion can end the process.
 pub fn write_checked_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     written(task, &checked(plan_passes(task, target, &Excluded::new())), choices).directory
 }
 
-/// Like [`write_checked_passes`], but also replaces operations whose rounding errors later operations enlarge, such as a
-/// normalisation before a convolution in TF32. For a caller who compares each region with exact results: a model's results are
-/// then as precise as PyTorch's, but not within a narrow tolerance of them.
+/// Writes passes as [`write_checked_passes`] does, but also replaces operations whose rounding errors later operations enlarge,
+/// such as a normalisation before a convolution in TF32. Use it only where each region is compared with exact results: the
+/// results of the model are then as precise as PyTorch's, but not within a narrow tolerance of them.
 pub fn write_judged_passes(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     written(task, &checked(plan_judged_passes(task, target, &Excluded::new())), choices).directory
 }
@@ -80,8 +80,9 @@ fn checked(mut passes: Vec<Vec<PassSite>>) -> Vec<Vec<PassSite>> {
     passes
 }
 
-/// Like [`write_judged_passes`], for operations that were wrong or slow when one call replaced them all. Products stay with the
-/// library, and views of other results stay views. Returns a directory without files if the operations contain neither.
+/// Writes passes as [`write_judged_passes`] does, for operations that were wrong or slow when one call replaced them all. Matrix
+/// products stay with the library. Views that are results next to the value that they view stay views. Returns a directory
+/// without files if the operations contain neither.
 pub fn write_judged_parts(task: &[TypedGraph], target: Target, choices: &Choices) -> PassDirectory {
     let left: Excluded = task.iter().map(often_lost).enumerate().collect();
     let passes = match left.values().all(BTreeSet::is_empty) {
@@ -91,7 +92,7 @@ pub fn write_judged_parts(task: &[TypedGraph], target: Target, choices: &Choices
     written(task, &checked(passes), choices).directory
 }
 
-/// Returns the products of a graph, and the views that are results next to the value that they view.
+/// Returns the matrix products of a graph, and the views that are results next to the value that they view.
 fn often_lost(typed: &TypedGraph) -> BTreeSet<NodeId> {
     let graph = typed.graph();
     let results: BTreeSet<ValueId> = graph.output_values().collect();
@@ -107,7 +108,7 @@ fn often_lost(typed: &TypedGraph) -> BTreeSet<NodeId> {
     graph.nodes().map(|node| node.id).filter(is_lost).collect()
 }
 
-/// Returns the files of passes.
+/// Prints passes as files, and lists the parts of graphs that each pass replaces.
 fn written(task: &[TypedGraph], passes: &[Vec<PassSite>], choices: &Choices) -> Written {
     let names: Vec<String> = (0..passes.len()).map(|number| format!("fuse_{number}")).collect();
     let mut files: Vec<(String, String)> =
@@ -116,8 +117,7 @@ fn written(task: &[TypedGraph], passes: &[Vec<PassSite>], choices: &Choices) -> 
         let list: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         files.push((ORDER_FILE.to_owned(), format!("[{}]\n", list.join(", "))));
     }
-    // Two files with one name make the referee refuse the whole directory. Numbers, unlike names of operations, always
-    // differ.
+    // The referee refuses a directory in which two files have the same name. Numbers always differ, names of operations do not.
     let directory = PassDirectory::new(files).expect("numbered names are paths of a pass directory");
     let part = |site: &PassSite| {
         let typed = &task[site.graph];
@@ -136,7 +136,7 @@ fn is_product(graph: &Graph, node: NodeId) -> bool {
     Call::of(graph, graph.node(node)).and_then(|call| call.op()).is_some_and(|op| op.is_product)
 }
 
-/// Returns the kernels of a task with the configurations that each can have, in the order of the graphs.
+/// Returns the kernels of a task, each with its other possible configurations, in the order of the graphs.
 pub fn tunable_kernels(task: &[TypedGraph], target: Target) -> Vec<TunableKernel> {
     let passes = plan_passes(task, target, &Excluded::new());
     let sites = passes.iter().flatten();

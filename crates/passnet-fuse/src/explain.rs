@@ -62,7 +62,8 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
     text
 }
 
-/// Returns the operations that stay, by reason. Those without a kernel are listed with the types of their tensors.
+/// Returns the operations that stay with PyTorch, by reason. Operations without a kernel are listed with the types of their
+/// tensors.
 fn remaining(typed: &TypedGraph, target: Target, fragile: &BTreeSet<NodeId>, stays: &BTreeSet<NodeId>) -> String {
     let graph = typed.graph();
     let mut lowering = Lowering::new(typed, target);
@@ -100,7 +101,7 @@ fn how(site: &PassSite) -> String {
     }
 }
 
-/// Operations in program order.
+/// Returns the names of operations in program order.
 fn names(graph: &Graph, nodes: impl Iterator<Item = NodeId>) -> String {
     let name = |node| {
         let node = graph.node(node);

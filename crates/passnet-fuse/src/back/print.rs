@@ -17,12 +17,12 @@ use crate::{
     plan::stage::{Buffer, Program, Role},
 };
 
-/// Returns an extent, stride or offset in printed text: [`merge`] makes it a constant or a parameter.
+/// Returns an extent, stride or offset between marks. Later, [`merge`] turns it into a constant or a parameter.
 fn size(value: i64) -> String {
     format!("{}{value}{}", merge::OPEN, merge::CLOSE)
 }
 
-/// Returns an index as the sum of its terms, each as `term` prints it, times their factors, and its constant part.
+/// Returns an index as a sum: each term, as `term` prints it, times its factor, and the constant part.
 fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
     let mut summands: Vec<String> = Vec::new();
     for (of, factor) in index.terms() {
@@ -41,7 +41,7 @@ fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
     summands.join(" + ")
 }
 
-/// `in0`, `out0`, `temp0` ...
+/// Returns the names of a program's buffers: `in0`, `out0`, `temp0` ...
 pub(crate) fn buffer_names(program: &Program) -> Vec<String> {
     let mut counts = [0; 3];
     let name = |buffer: &Buffer| {
@@ -56,7 +56,7 @@ pub(crate) fn buffer_names(program: &Program) -> Vec<String> {
     program.buffers.iter().map(name).collect()
 }
 
-/// Rounded values that are operands of sums and differences, also when negated or rounded once more.
+/// Returns the rounded values that are operands of sums and differences, including those that are negated or rounded once more.
 fn summed(arena: &Arena, roots: &[ExprId]) -> BTreeSet<ExprId> {
     let mut summed = BTreeSet::new();
     for id in arena.reachable(roots) {

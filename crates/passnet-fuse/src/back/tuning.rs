@@ -1,4 +1,4 @@
-//! Kernels by their code, and the configurations with which they can be printed.
+//! Kernels, identified by their code, and the configurations that each kernel can have.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::plan::{
     stage::Program,
 };
 
-/// Configurations of kernels that differ from the default.
+/// Configurations that differ from the default, by kernel.
 pub type Choices = BTreeMap<KernelKey, KernelConfig>;
 
 /// A kernel of a task, with the other configurations that it can have.
@@ -28,8 +28,8 @@ pub struct TunableKernel {
 impl TunableKernel {
     pub(crate) fn new(graph: usize, program: &Program, target: Target) -> Self {
         let printed = |config| (printed(program, config), config);
-        // Many configurations print the same code, as those of tiles that are larger than the tensor. Each text is
-        // measured once.
+        // Many configurations print the same code, for example all tiles that are larger than the tensor. Each text is measured
+        // once.
         let mut seen = vec![printed(default_config(target))];
         for config in other_configs(target) {
             let other = printed(config);

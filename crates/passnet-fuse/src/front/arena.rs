@@ -59,7 +59,7 @@ impl Arena {
         self.add(Expr::Extent { value, kind }, kind)
     }
 
-    /// `None` for complex numbers.
+    /// Adds the load of an element. Returns `None` for complex numbers.
     pub(crate) fn load(&mut self, buffer: BufferId, dtype: DType, at: Index) -> Option<ExprId> {
         let kind = ValueKind::of(dtype)?;
         Some(self.add(Expr::Load { buffer, dtype, at }, kind))
@@ -72,7 +72,7 @@ impl Arena {
         }
     }
 
-    /// `low <= index < high`, decided at once where the range of the index decides it.
+    /// Adds the condition `low <= index < high`. If the range of the index decides the condition, the result is a constant.
     pub(crate) fn in_range(&mut self, index: &Index, low: i64, high: i64, vars: &Vars) -> ExprId {
         match index.range(vars) {
             Some((least, most)) if least >= low && most < high => self.bool(true),
@@ -89,7 +89,7 @@ impl Arena {
         self.add(Expr::Unary(op, of), kind)
     }
 
-    /// The caller ensures that both are of one kind.
+    /// Adds an operation on two values. The caller ensures that both are of one kind.
     pub(crate) fn binary(&mut self, op: Binary, a: ExprId, b: ExprId) -> ExprId {
         let kind = if op.is_comparison() { ValueKind::Bool } else { self.kind(a) };
         if let Some(index) = self.of_positions(op, a, b) {
@@ -124,7 +124,7 @@ impl Arena {
         }
     }
 
-    /// Sums, differences and multiples of positions, which are positions.
+    /// Returns a sum, difference or multiple of positions, which is a position again.
     fn of_positions(&self, op: Binary, a: ExprId, b: ExprId) -> Option<Index> {
         let (a, b) = (self.as_index(a)?, self.as_index(b)?);
         match op {
@@ -195,14 +195,15 @@ impl Arena {
         }
     }
 
-    /// Only types that are narrower than their arithmetic round.
+    /// Adds a rounding to a type. Only types that are narrower than their arithmetic need one.
     pub(crate) fn round(&mut self, of: ExprId, dtype: DType) -> ExprId {
         let kind = self.kind(of);
         let is_wide = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::Bool);
         if is_wide || self.is_exact(of, dtype) { of } else { self.add(Expr::Round(of, dtype), kind) }
     }
 
-    /// Returns whether a value is one of the type's: read, rounded before, or selected among such.
+    /// Returns whether a type holds a value exactly: the value was read as that type, rounded to it, or selected among such
+    /// values.
     pub(crate) fn is_exact(&self, id: ExprId, dtype: DType) -> bool {
         self.is_exact_within(id, dtype, SELECTIONS)
     }
@@ -228,7 +229,7 @@ impl Arena {
         }
     }
 
-    /// The value before it was rounded to the type, if storing it as that type rounds.
+    /// Returns the value before it was rounded to the type, if storing it as that type rounds.
     pub(crate) fn unrounded(&self, id: ExprId, dtype: DType) -> ExprId {
         match *self.get(id) {
             Expr::Round(of, to) if to == dtype && matches!(dtype, DType::Float16 | DType::BFloat16) => of,
@@ -236,7 +237,7 @@ impl Arena {
         }
     }
 
-    /// Like [`Self::round`], for what an operation gives: also a product of `float32`.
+    /// Adds a rounding as [`Self::round`] does, to the result of an operation. A product of `float32` gets one, too.
     pub(crate) fn round_result(&mut self, of: ExprId, dtype: DType) -> ExprId {
         if dtype == DType::Float32 && self.is_product(of) {
             return self.add(Expr::Round(of, dtype), ValueKind::F32);
@@ -258,7 +259,7 @@ impl Arena {
         self.add(Expr::Reduced { tensor, kept, kind }, kind)
     }
 
-    /// Calls `visit` with the operands, those inside indices included.
+    /// Calls `visit` with the operands, including those inside indices.
     pub(crate) fn for_each_operand(&self, id: ExprId, visit: &mut impl FnMut(ExprId)) {
         match self.get(id) {
             Expr::Float { .. } | Expr::Int(_) | Expr::Bool(_) | Expr::Extent { .. } => {}
@@ -288,12 +289,12 @@ impl Arena {
         }
     }
 
-    /// Everything that the roots are computed from, operands before users.
+    /// Returns all values from which the roots are computed, operands before users.
     pub(crate) fn reachable(&self, roots: &[ExprId]) -> Vec<ExprId> {
         self.reachable_beyond(roots, &|_| false)
     }
 
-    /// Like [`Self::reachable`], without the operands of known values that nothing else uses.
+    /// Returns the values of [`Self::reachable`], without the operands of known values that nothing else uses.
     pub(crate) fn reachable_beyond(&self, roots: &[ExprId], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
         let mut seen = vec![false; self.exprs.len()];
         let mut stack = roots.to_vec();

@@ -52,7 +52,7 @@ impl<'t> Scalarizer<'t> {
         self.store(tensor, buffer, stride);
     }
 
-    /// Returns the element of a tensor at `index`. `None` where it is a complex number, or one that has been overwritten.
+    /// Returns the element of a tensor at `index`. Returns `None` if the element is a complex number or has been overwritten.
     pub(crate) fn at(&mut self, id: TensorId, index: &[Index]) -> Option<ExprId> {
         let key = (id, index.to_vec());
         if let Some(&known) = self.memo.get(&key) {
@@ -128,7 +128,7 @@ impl<'t> Scalarizer<'t> {
         Some(value)
     }
 
-    /// Returns the element of the tensor where the index is inside of it, else the constant.
+    /// Returns the element of the tensor if the index is inside, else the constant.
     fn padded(
         &mut self,
         of: TensorId,
@@ -155,7 +155,7 @@ impl<'t> Scalarizer<'t> {
         }
     }
 
-    /// Returns the new element where the index is one of the places of the spans, else the old one.
+    /// Returns the new element if the index is one of the places of the spans, else the old element.
     fn overwritten(
         &mut self,
         of: TensorId,
@@ -215,7 +215,7 @@ impl<'t> Scalarizer<'t> {
     }
 }
 
-/// Indices of an operand of that shape, which is broadcast to the indexed shape.
+/// Returns the indices of an operand of the given shape, which is broadcast to the indexed shape.
 fn broadcast(shape: &[i64], index: &[Index]) -> Vec<Index> {
     let skipped = index.len() - shape.len();
     shape

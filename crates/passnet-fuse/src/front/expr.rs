@@ -45,10 +45,10 @@ pub(crate) enum Unary {
     Sin,
     Cos,
     Tanh,
-    /// `tanh(x) + 1`. An absolute error is enough, so the C++ is faster than that of `tanh`.
+    /// `tanh(x) + 1`. Only its absolute error has to be small, so its C++ is faster than that of `tanh`.
     TanhPlus1,
     Erf,
-    /// `erf(x) + 1`, likewise.
+    /// `erf(x) + 1`. Only its absolute error has to be small.
     ErfPlus1,
     Floor,
     Ceil,
@@ -71,7 +71,7 @@ pub(crate) enum Binary {
     Sub,
     Mul,
     Div,
-    /// Of floats; C's `pow`.
+    /// Power of floats, as C's `pow`.
     Pow,
     Max,
     Min,
@@ -101,10 +101,10 @@ pub(crate) enum ReduceOp {
 /// Number of an expression in its [`Arena`].
 pub(crate) type ExprId = u32;
 
-/// Number of a buffer: the kernel's tensor arguments.
+/// Number of a buffer, which is a tensor argument of the kernel.
 pub(crate) type BufferId = usize;
 
-/// One operation. Floats are held by their bits, so that equal expressions are found.
+/// One operation. Floats are held by their bits, so that equal expressions compare as equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expr {
     Float {
@@ -134,9 +134,9 @@ pub(crate) enum Expr {
     },
     Unary(Unary, ExprId),
     Binary(Binary, ExprId, ExprId),
-    /// Both values are computed.
+    /// One of two values. Both are computed.
     Select(ExprId, ExprId, ExprId),
-    /// Only the value that the condition chooses may be computed: the other one may read outside its buffer.
+    /// One of two values. Only the value that the condition chooses may be computed: the other one may read outside its buffer.
     Guard(ExprId, ExprId, ExprId),
     /// Conversion as in C; to `Bool`: not equal to 0.
     Convert(ExprId, ValueKind),

@@ -16,7 +16,7 @@ pub(crate) struct Vars {
 }
 
 impl Vars {
-    /// Returns a new variable as an index; the constant 0 where it can take no other value.
+    /// Returns a new variable as an index, or the constant 0 if the variable could only be 0.
     pub(crate) fn fresh(&mut self, extent: i64) -> Index {
         if extent == 1 {
             return Index::constant(0);
@@ -35,13 +35,13 @@ impl Vars {
     }
 }
 
-/// One summand without its factor.
+/// One summand of an index, without its factor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Term {
     Var(Var),
     /// Floor division.
     Div(Box<Index>, i64),
-    /// Remainder, not negative.
+    /// Remainder, never negative.
     Mod(Box<Index>, i64),
     /// An integer read from a tensor, by the number of its expression; `wrap` is added where it is negative. It selects one
     /// of `extent` places.
@@ -201,7 +201,7 @@ impl Index {
         })
     }
 
-    /// Floor division by a positive constant.
+    /// Returns the floor division by a positive constant.
     pub(crate) fn div(&self, by: i64, vars: &Vars) -> Self {
         if by == 1 {
             return self.clone();
@@ -217,7 +217,7 @@ impl Index {
         whole.plus(&Self::term(Term::Div(Box::new(rest), by)))
     }
 
-    /// Remainder by a positive constant, not negative.
+    /// Returns the remainder by a positive constant, never negative.
     pub(crate) fn rem(&self, by: i64, vars: &Vars) -> Self {
         let (_, rest) = self.split(by);
         if rest.is_within(0, by, vars) {
@@ -270,17 +270,17 @@ fn gcd(a: i64, b: i64) -> i64 {
     a
 }
 
-/// Position in row-major order of the element at `index`.
+/// Returns the position in row-major order of the element at `index`.
 pub(crate) fn linearize(index: &[Index], shape: &[i64]) -> Index {
     offset(index, &contiguous_stride(shape))
 }
 
-/// Sum of indices times strides.
+/// Returns the sum of indices times strides.
 pub(crate) fn offset(index: &[Index], stride: &[i64]) -> Index {
     index.iter().zip(stride).fold(Index::constant(0), |sum, (index, &stride)| sum.plus(&index.clone().times(stride)))
 }
 
-/// Indices of the element at a position in row-major order.
+/// Returns the indices of the element at a position in row-major order.
 pub(crate) fn delinearize(position: &Index, shape: &[i64], vars: &Vars) -> Vec<Index> {
     let stride = contiguous_stride(shape);
     let along = |(dim, (&extent, &stride)): (usize, (&i64, &i64))| {
@@ -335,7 +335,8 @@ mod tests {
         assert_eq!(linearize(&delinearize(&flat, &[4, 6, 8], &vars), &[4, 6, 8]), flat);
     }
 
-    /// Windows of 7 by 7 out of 14 by 14 rows of 32, rolled by 3: no division takes the place in a row.
+    /// Windows of 7 by 7 in an image of 14 by 14 places with 32 elements each, rolled by 3: no division contains the position
+    /// within a place.
     #[test]
     fn only_what_decides_a_quotient_is_divided() {
         let mut vars = Vars::default();

@@ -1,6 +1,6 @@
 //! Lowering of PyTorch's calls to tensors: each operation that PassNet can generate code for, as definitions over its operands.
 //!
-//! Each function here returns `None` for what it cannot express; the call then stays as it is.
+//! Each function here returns `None` for a call that it cannot express. The call then stays with PyTorch.
 
 pub(crate) mod call;
 pub(crate) mod convolution;
@@ -38,7 +38,7 @@ use super::{
 pub(crate) enum Lowered {
     Tensor(TensorId),
     List(Vec<Lowered>),
-    /// An element of a list that is not expressed: nothing can be computed from it.
+    /// An element of a list that is not expressed. Nothing can be computed from it.
     Absent,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Lowering<'g> {
     values: BTreeMap<ValueId, Lowered>,
     /// For each value that shares the memory of another one, that other value.
     roots: BTreeMap<ValueId, ValueId>,
-    /// Results of which each element reads many elements of the operands. An earlier region computes these operands.
+    /// Results whose elements each depend on many elements of the operands. An earlier region computes these operands.
     pub(crate) begins: BTreeSet<ValueId>,
     /// Roots whose memory a node has changed.
     pub(crate) changed: BTreeSet<ValueId>,
@@ -80,7 +80,7 @@ impl<'g> Lowering<'g> {
     /// Expresses one node.
     pub(crate) fn lower(&mut self, node: Node<'g>) -> Option<()> {
         let call = Call::of(self.graph(), node)?;
-        // A call that moves or creates a tensor on another device stays.
+        // A call that moves or creates a tensor on another device stays with PyTorch.
         let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
         (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
         (storage::is_view_call(self.typed, &call) || self.has_kinds(node)).then_some(())?;
@@ -148,7 +148,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// A value as it was lowered; one from outside becomes a buffer.
+    /// Returns a value as it was lowered. A value from outside becomes a buffer.
     pub(crate) fn value(&mut self, value: ValueId) -> Option<Lowered> {
         if let Some(known) = self.values.get(&value) {
             return Some(known.clone());
@@ -220,7 +220,7 @@ impl<'g> Lowering<'g> {
             shape = broadcast_shape(&shape, &self.tensors[operand].shape)?;
         }
         if let Some((index, inner)) = self.turned(of) {
-            // Permuted after it is computed, so that the loops over its operands can compute it.
+            // The result is permuted after it is computed, so that the loops over its operands can compute it.
             let whole = self.map(function, &inner, dtype)?;
             return Some(self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions }));
         }
@@ -288,7 +288,7 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// Dimension `i` as variable `i`, for writing the indices of a view.
+/// Returns dimension `i` as variable `i`, for writing the indices of a view.
 pub(crate) fn dimensions(shape: &[i64]) -> (Vars, Vec<Index>) {
     let mut vars = Vars::default();
     let dims = shape.iter().map(|&extent| vars.always_fresh(extent)).collect();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tensor::{Def, TensorId, Tensors};
 
-/// Reads of an element beyond which distinct ones are not counted.
+/// Number of reads of an element beyond which distinct reads are not counted.
 const MOST_READS: i64 = 64;
 
 impl Tensors {
@@ -32,7 +32,8 @@ impl Tensors {
         matches!(self[tensor].def, Def::Buffer { .. } | Def::Reduce { .. })
     }
 
-    /// Counts distinct reads. `seen` has the tensors that are counted already, and `shown` the number for each tensor that views show.
+    /// Counts distinct reads. `seen` holds the tensors that are counted already, `shown` the count of each tensor that a view
+    /// shows.
     fn count_distinct(&self, of: TensorId, seen: &mut BTreeSet<TensorId>, shown: &mut BTreeMap<TensorId, i64>) -> i64 {
         if !seen.insert(of) {
             return 0;
@@ -40,7 +41,7 @@ impl Tensors {
         let mut count = 0;
         match &self[of].def {
             _ if self.is_read(of) => count = 1,
-            // Another element than that of other views of the same tensor.
+            // Two views of one tensor read different elements of it, so each view counts.
             Def::View { of, .. } => {
                 count = match shown.get(of) {
                     Some(&known) => known,

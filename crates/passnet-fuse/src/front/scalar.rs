@@ -37,7 +37,7 @@ impl PythonNumber {
     }
 }
 
-/// Number arguments.
+/// Returns an argument that is a number.
 pub(crate) fn as_scalar(arg: Arg) -> Option<PythonNumber> {
     match arg {
         Arg::Bool(value) => Some(PythonNumber::Bool(value)),
@@ -55,9 +55,9 @@ pub(crate) enum ScalarFn {
     Unary(Unary),
     /// Computed in the type of the result.
     Binary(Binary),
-    /// Computed in the arithmetic of that type, to which both operands are converted.
+    /// Comparison in the arithmetic of that type, to which both operands are converted. `a > b` and `a >= b` are comparisons with
+    /// the operands swapped.
     Compare(Binary, DType),
-    /// `a > b` and `a >= b` are these with the operands swapped.
     Reciprocal,
     Rsqrt,
     Sigmoid,
@@ -97,7 +97,8 @@ pub(crate) struct Elu {
 }
 
 impl ScalarFn {
-    /// Returns the result, not yet rounded to `dtype`, from the operands and their types. `None` where the kinds do not fit.
+    /// Returns the result, not yet rounded to `dtype`, from the operands and their types. Returns `None` if the kinds do not
+    /// match.
     pub(crate) fn apply(self, arena: &mut Arena, operands: &[(ExprId, DType)], dtype: DType) -> Option<ExprId> {
         let kind = ValueKind::of(dtype)?;
         if let Self::Compare(op, common) = self {
@@ -304,7 +305,7 @@ impl Float<'_> {
         self.arena.binary(Binary::Sub, below, log)
     }
 
-    /// The product with a factor that may be 1.
+    /// Returns the product with a factor, which may be 1.
     fn scaled(&mut self, x: ExprId, factor: f64) -> ExprId {
         if factor == 1.0 { x } else { self.times(x, factor) }
     }
@@ -345,8 +346,7 @@ impl Float<'_> {
     }
 
     fn power(&mut self, x: ExprId, exponent: f64) -> ExprId {
-        // The exponents for which PyTorch has special formulas (`pow_tensor_scalar`); the library's `pow` rounds
-        // differently.
+        // PyTorch has special formulas for these exponents (`pow_tensor_scalar`). The library's `pow` rounds differently.
         if exponent == 2.0 {
             self.mul(x, x)
         } else if exponent == 3.0 {

@@ -39,7 +39,7 @@ pub(crate) enum Def {
     Reduce { fold: ReduceOp, of: TensorId, reduced: Vec<bool> },
 }
 
-/// Signs of the indices of a gather.
+/// Signs that the indices of a gather can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signs {
     /// None below 0.
@@ -51,7 +51,7 @@ pub(crate) enum Signs {
 /// Overwritten places of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverwrittenSpan {
-    /// One.
+    /// A single place.
     At(i64),
     /// `start + step * j`, where `j` is dimension `dim` of the new elements.
     Along { dim: usize, start: i64, step: i64 },

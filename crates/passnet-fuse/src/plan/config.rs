@@ -11,7 +11,7 @@ pub fn default_config(target: Target) -> KernelConfig {
     }
 }
 
-/// Returns the options of loops; the default where the configuration is for tiles.
+/// Returns the options of loops, or the default if the configuration is for tiles.
 pub(crate) fn nests_of(config: KernelConfig) -> Nests {
     match config {
         KernelConfig::Nests(nests) => nests,
@@ -19,7 +19,7 @@ pub(crate) fn nests_of(config: KernelConfig) -> Nests {
     }
 }
 
-/// Returns the options of tiles; the default where the configuration is for loops.
+/// Returns the options of tiles, or the default if the configuration is for loops.
 pub(crate) fn tiles_of(config: KernelConfig) -> Tiles {
     match config {
         KernelConfig::Tiles(tiles) => tiles,

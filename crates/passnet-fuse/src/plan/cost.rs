@@ -15,9 +15,9 @@ use crate::front::lower::{call::Call, storage::is_view_node};
 struct Rates {
     /// A call of PyTorch that computes.
     op_ns: f64,
-    /// A convolution in addition: the library looks up a plan for each call.
+    /// Additional time of a convolution: the library looks up a plan for each call.
     convolution_ns: f64,
-    /// A call that only views.
+    /// A call that only makes a view.
     view_ns: f64,
     /// A call of a replacement function, with the look-up of its plan.
     call_ns: f64,
@@ -31,7 +31,7 @@ struct Rates {
     element_ns: [f64; 2],
     /// An element of a function such as `exp` in addition: in eager mode, and in a kernel.
     function_ns: [f64; 2],
-    /// An element of an operation over windows in addition, likewise.
+    /// An element of an operation over windows in addition: in eager mode, and in a kernel.
     window_ns: [f64; 2],
     /// True if the host continues while kernels run.
     overlaps: bool,
@@ -84,7 +84,7 @@ pub(crate) struct Prediction {
 }
 
 impl Prediction {
-    /// `host_ns` is the time of the host alone, `compute_ns` that of the arithmetic.
+    /// Creates a prediction. `host_ns` is the time of the host alone, `compute_ns` that of the arithmetic.
     fn new(host_ns: f64, bytes: i64, bytes_per_ns: f64, compute_ns: f64, rates: &Rates) -> Self {
         let device_ns = bytes as f64 / bytes_per_ns + compute_ns;
         // Kernels of a device run while the host launches the next ones, so the slower of the two decides. On a CPU
@@ -159,7 +159,8 @@ impl Work {
         work
     }
 
-    /// Returns the time of eager mode (`side` 0) or of a kernel (1), where `elements` is the number of those that take time alone.
+    /// Returns the time of eager mode (`side` 0) or of a kernel (1), in nanoseconds. `elements` is the number of elements that
+    /// cost `element_ns`.
     fn ns(&self, elements: i64, side: usize, rates: &Rates) -> f64 {
         elements as f64 * rates.element_ns[side]
             + self.functions as f64 * rates.function_ns[side]

@@ -77,11 +77,11 @@ pub(crate) fn dry_run(
 /// A node of a pattern by its position, and the node of the original graph that it matches.
 type Matched = (usize, NodeId);
 
-/// A match that a pass has no plan for.
+/// A match for which a pass has no plan.
 struct Lost {
     pass: usize,
     graph: usize,
-    /// `None` where results of other passes are matched.
+    /// Matched nodes; `None` if results of other passes are among them.
     nodes: Option<Vec<Matched>>,
     /// For each parameter that stands for a constant, the constant of the match; `None` for a tensor.
     constants: Vec<Option<String>>,
@@ -232,7 +232,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
     let mut order = Vec::new();
     while let Some(&first) = left.first() {
         let is_free = |place: &&usize| before[**place].iter().all(|large| !left.contains(large));
-        // Passes can contain each other in a circle; then the first one in the given order goes first.
+        // Passes can contain each other in a cycle. Then the first one in the given order comes first.
         let next = left.iter().find(is_free).copied().unwrap_or(first);
         left.remove(&next);
         order.push(next);
@@ -285,9 +285,9 @@ fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], targ
 /// A graph between two passes.
 struct RewrittenGraph {
     graph: Graph,
-    /// By value.
+    /// Type of each value.
     types: Vec<Type>,
-    /// By value: the node of the original graph that computes it.
+    /// For each value, the node of the original graph that computes it.
     origins: Vec<Option<NodeId>>,
 }
 
@@ -352,7 +352,7 @@ struct GraphCopy<'s> {
 }
 
 impl<'s> GraphCopy<'s> {
-    /// With the inputs.
+    /// Creates a copy that has the inputs of the graph.
     fn of(from: &'s RewrittenGraph) -> Self {
         let (builder, values) = (Graph::builder(), BTreeMap::new());
         let mut copy = Self { from, builder, values, types: Vec::new(), origins: Vec::new() };
@@ -363,14 +363,14 @@ impl<'s> GraphCopy<'s> {
         copy
     }
 
-    /// Says what stands for a value: the same, or what a pass gives.
+    /// Records the value that replaces an original value: the same value, or a result of a pass.
     fn define(&mut self, original: ValueId, value: ValueId, is_same: bool) {
         self.values.insert(original, value);
         self.types.push(self.from.types[original.index()].clone());
         self.origins.push(self.from.origins[original.index()].filter(|_| is_same));
     }
 
-    /// Returns the same arguments here; `None` where one is not there yet.
+    /// Returns arguments with the values of the copy; `None` if the copy does not have one of them yet.
     fn args(&mut self, args: impl Iterator<Item = Arg>) -> Option<Vec<Arg>> {
         let Self { from, builder, values, .. } = self;
         let mut is_there = true;

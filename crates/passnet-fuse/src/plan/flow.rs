@@ -6,7 +6,7 @@ use passnet_graph::{Graph, NodeId, TypedGraph, ValueId, is_assertion, is_barrier
 
 use crate::front::lower::{call::Call, storage::is_view_node};
 
-/// Nodes that something depends on, or that change something.
+/// Returns the nodes that something depends on, or that change something.
 pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
     let mut used: BTreeSet<ValueId> = graph.output_values().collect();
     let mut live = BTreeSet::new();
@@ -29,8 +29,8 @@ pub(crate) struct Expressible<'s> {
     pub(crate) begins: &'s BTreeSet<NodeId>,
 }
 
-/// For each node its level: the number of nodes that stay, or begin a region, on the longest path to it. So no path between two
-/// nodes of one level goes through a node that stays.
+/// Returns the level of each node: the number of nodes that stay, or begin a region, on the longest path to it. So no path
+/// between two nodes of one level goes through a node that stays.
 pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<usize> {
     let graph = typed.graph();
     let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
@@ -49,8 +49,8 @@ pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<us
     levels
 }
 
-/// For each node the last level at which it can be computed, given the first ones: that of the first of its users. Nodes
-/// that change memory keep their level.
+/// Returns the last level at which each node can be computed, given the first levels: the level of its first user. Nodes that
+/// change memory keep their level.
 pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[usize]) -> Vec<usize> {
     let graph = typed.graph();
     let deepest = first.iter().copied().max().unwrap_or(0);
@@ -84,7 +84,7 @@ fn maker_of(typed: &TypedGraph, node: NodeId) -> Option<NodeId> {
     Some(maker)
 }
 
-/// Values from outside that the nodes use.
+/// Returns the values from outside that the nodes use.
 pub(crate) fn inputs_of(graph: &Graph, nodes: &BTreeSet<NodeId>) -> Vec<ValueId> {
     let operands = nodes.iter().flat_map(|&node| graph.node(node).operands());
     let inputs: BTreeSet<ValueId> = operands.filter(|&value| !is_of(graph, value, nodes)).collect();

@@ -104,7 +104,7 @@ pub(crate) fn graph_of(typed: &TypedGraph, region: &Region, shared: &SharedPatte
     holes.builder.finish(&outputs).ok()
 }
 
-/// Copies arguments with the constants in gaps replaced, which are counted in the order in which [`PatternPrinter`] meets them.
+/// Copies arguments and replaces the constants in gaps. Gaps are counted in the order in which [`PatternPrinter`] meets them.
 struct Holes<'g> {
     graph: &'g Graph,
     builder: Builder,
@@ -141,7 +141,7 @@ impl Holes<'_> {
     }
 }
 
-/// `repr` of a constant that may differ between the sites of a pattern.
+/// Returns the `repr` of a constant that may differ between the sites of a pattern.
 pub(crate) fn constant(arg: Arg) -> Option<String> {
     match arg {
         Arg::Int(value) => Some(value.to_string()),
@@ -164,7 +164,7 @@ struct PatternPrinter<'g> {
     names: BTreeMap<ValueId, String>,
     pieces: Vec<String>,
     constants: Vec<String>,
-    /// The piece at work.
+    /// The piece that is being printed.
     text: String,
 }
 
@@ -219,7 +219,7 @@ impl<'g> PatternPrinter<'g> {
         true
     }
 
-    /// Python operators in their own syntax, those in place as calls of `operator`.
+    /// Prints Python operators in their own syntax, and in-place operators as calls of `operator`.
     fn operator(&mut self, target: &str, args: &[Arg]) -> bool {
         use passnet_graph::operators::{Syntax, by_target};
         let Some(operator) = by_target(target) else { return false };

@@ -18,28 +18,28 @@ use passnet_record::DType;
 
 use crate::front::lower::{call::Call, convolution::Convolution, product::MOST_UNSPLIT};
 
-/// Largest number of elements that go into a convolution: up to it, hardly any falls to the other side of a rounding to
-/// TF32 (one in some thousands does).
+/// Largest number of elements that go into a convolution. Up to this number, it is unlikely that an element rounds to the other
+/// neighbour in TF32 (one in some thousands does).
 const MOST_CONVOLVED: i64 = 4096;
 
-/// Largest number of elements of a product: up to it, hardly any is small against a term that fell to the other side of
-/// a rounding.
+/// Largest number of elements of a product. Up to this number, it is unlikely that an element is small compared with a term that
+/// rounded to the other neighbour.
 const MOST_MULTIPLIED: i64 = 16_384;
 
-/// Largest number of elements of a half type: up to it, hardly any falls to the other side of a rounding in all contents
-/// of an evaluation.
+/// Largest number of elements of a half type. Up to this number, it is unlikely that an element rounds to the other neighbour for
+/// any of the inputs of an evaluation.
 const MOST_UNSEEN: i64 = 32;
 
 /// Roundings of a reduction that a value carries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trace {
-    /// True if it was stored in a half type since.
+    /// True if the value was stored in a half type after the reduction.
     in_half: bool,
-    /// True if it may be below 0.
+    /// True if the value may be below 0.
     is_signed: bool,
 }
 
-/// By reduction.
+/// Traces of a value, by reduction.
 type Traces = BTreeMap<NodeId, Trace>;
 
 /// Returns for each graph of a task the nodes that must stay with PyTorch, and those whose results must equal PyTorch's bit by
@@ -102,7 +102,8 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
     fragile
 }
 
-/// Returns the reductions whose roundings an operation shows, from what its operands carry, each by itself and all together.
+/// Returns the reductions whose rounding errors an operation makes visible, given the traces of each operand and of all operands
+/// together.
 fn shown(
     call: &Call<'_>,
     ty: Option<&TensorType>,
@@ -118,7 +119,7 @@ fn shown(
             let is_seen = |(reduction, trace): &(&NodeId, &Trace)| {
                 // Adding a value that is never below 0 cancels nothing.
                 let is_difference = call.name == "sub" || trace.is_signed;
-                // Both operands carry the same reduction: their common part cancels, in any type.
+                // If both operands carry the same reduction, their common part cancels, in any type.
                 let cancels = call.name == "sub" && tensors.iter().all(|(_, traces)| traces.contains_key(reduction));
                 trace.in_half && is_difference || cancels
             };
@@ -131,7 +132,7 @@ fn shown(
                 .first()
                 .filter(|(ty, _)| is_convolution && ty.dtype == DType::Float32 && ty.numel() > MOST_CONVOLVED);
             let is_large = ty.is_some_and(|ty| ty.numel() > MOST_MULTIPLIED);
-            // With many terms, the results of a softmax are small, and their rounding errors are smaller still.
+            // The results of a softmax over many terms are small, and their rounding errors are even smaller.
             let multiplied = in_half(traces).filter(|reduction| is_large && traces[reduction].is_signed);
             convolved.iter().flat_map(|(_, traces)| traces.keys().copied()).chain(multiplied).collect()
         }

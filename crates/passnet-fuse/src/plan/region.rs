@@ -13,7 +13,7 @@ use crate::front::{
 pub(crate) struct Region {
     /// In program order.
     pub(crate) nodes: Vec<NodeId>,
-    /// Values from outside, by number of their buffer.
+    /// Values from outside. The position of a value is the number of its buffer.
     pub(crate) inputs: Vec<RegionInput>,
     /// Values that are used outside or returned.
     pub(crate) outputs: Vec<RegionOutput>,
@@ -37,7 +37,7 @@ pub(crate) struct RegionOutput {
     pub(crate) value: ValueId,
     pub(crate) tensor: TensorId,
     pub(crate) ty: TensorType,
-    /// The input that is overwritten with it and is the result, where eager mode computes in place.
+    /// The input that this result overwrites, if eager mode computes in place.
     pub(crate) input: Option<BufferId>,
 }
 

@@ -22,7 +22,7 @@ use crate::front::{
     tensor::{Def, Tensor, TensorId, Tensors},
 };
 
-/// When inputs that change are written.
+/// Time at which overwritten inputs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UpdateTime {
     /// Together with the results.
@@ -31,7 +31,8 @@ enum UpdateTime {
     First,
 }
 
-/// Largest position in a buffer of a device: its kernels compute with 32 bits, and a tile may begin before the end and reach beyond.
+/// Largest position in a buffer of a device. Kernels compute positions with 32 bits, and a tile may begin before the end of a
+/// buffer and reach beyond it.
 const LARGEST_POSITION: i64 = i32::MAX as i64 - (1 << 16);
 
 /// Schedules a region. `None` where it holds complex numbers, where an input would be read after it was overwritten, or where a device
@@ -82,7 +83,7 @@ fn reach(ty: &TensorType) -> i64 {
     along.fold(1_i64, |sum, (extent, stride)| sum.saturating_add((extent - 1).saturating_mul(*stride)))
 }
 
-/// Returns the program that stores some tensors before all others, and the tensor that is worth being stored, too.
+/// Returns the program that stores some tensors before all others, and one further tensor that is worth storing, if there is one.
 fn schedule_keeping(
     region: &Region,
     form: LoopForm,

@@ -26,8 +26,8 @@ pub(crate) fn plan_passes(
     plan_around(task, target, &find_fragile_nodes(task, target, left))
 }
 
-/// Returns the same sites, and also those of nodes that could lose precision. For a caller that compares each region with exact
-/// results.
+/// Returns the sites of [`plan_passes`], and also those of nodes that could lose precision. Use it only where each region is
+/// compared with exact results.
 pub(crate) fn plan_judged_passes(
     task: &[TypedGraph],
     target: Target,
@@ -75,8 +75,8 @@ fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTr
     sites
 }
 
-/// Regions of a graph with their replacements, without the nodes that are kept. Each way to find some is tried only where
-/// those before it found none.
+/// Returns the regions of a graph with their replacements, without the nodes that are kept. Each method of finding regions is
+/// tried only if those before it found none.
 fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Vec<(Region, Replacement)> {
     let scheduled = |region: Region| {
         let program = schedule(&region, LoopForm::of(target))?;
@@ -118,8 +118,8 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
     ways.into_iter().map(|find| find()).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Returns whether a region is one computation of eager mode and a few views, with several results: on a device, memory
-/// for each of them costs the host more than the views, and it has to be written too.
+/// Returns whether a region is one computation of eager mode and a few views, with several results. On a device, the host needs
+/// more time to allocate memory for each result than for the views, and each result has to be written.
 fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let computes = |node: &&NodeId| !is_view_node(typed, **node);
     let is_slow = |node: &NodeId| {
@@ -134,11 +134,12 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
         && !region.nodes.iter().any(is_slow)
 }
 
-/// Elements of a half type from which a kernel makes up for its call.
+/// Number of elements of a half type from which a kernel saves more time than its call costs.
 const MANY_HALVES: i64 = 8192;
 
-/// Returns whether a region is one operation of eager mode on a CPU that takes no longer than a kernel: the call of a kernel costs
-/// more than PyTorch's, and both read and write the same bytes. A number as operand costs PyTorch more than that.
+/// Returns whether a region is one operation of eager mode on a CPU that takes no longer than a kernel: both read and write the
+/// same bytes, and the call of a kernel costs more than PyTorch's. An operation with a number as operand does not count, because
+/// PyTorch's call then costs more.
 fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let graph = typed.graph();
     let mut computed = region.nodes.iter().filter(|&&node| !is_view_node(typed, node));
@@ -158,7 +159,7 @@ fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     }
 }
 
-/// Sites by pattern, in the order in which the patterns occur first.
+/// Groups sites by pattern, in the order in which the patterns first occur.
 fn group_by_pattern(sites: Vec<PassSite>) -> Vec<Vec<PassSite>> {
     let mut groups: Vec<(PatternKey, Vec<PassSite>)> = Vec::new();
     for site in sites {

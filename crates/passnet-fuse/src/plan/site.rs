@@ -55,7 +55,7 @@ pub(crate) struct PatternKey {
     target: Target,
 }
 
-/// Properties that sites share only where they have the same kind of replacement.
+/// Properties that sites must share only if they have the same kind of replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PatternForm {
     Kernels,

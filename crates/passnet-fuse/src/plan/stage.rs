@@ -24,9 +24,9 @@ pub(crate) struct Loop {
 /// Statement of a loop nest: what is done with a value once it is computed.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
-    /// Combined over the inner loops; the result is what [`Expr::Reduced`] of that tensor means.
+    /// Combines a value over the inner loops. [`Expr::Reduced`] of the tensor stands for the result.
     Reduce { tensor: TensorId, fold: ReduceOp, kind: ValueKind, value: ExprId },
-    /// Written to a buffer.
+    /// Writes a value to a buffer.
     Store { buffer: BufferId, dtype: DType, at: Index, value: ExprId },
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Segment {
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub(crate) outer: Vec<Loop>,
-    /// Inner loops but the innermost.
+    /// Inner loops without the innermost one.
     pub(crate) inner: Vec<Loop>,
     pub(crate) segments: Vec<Segment>,
     /// For each level, the stores that follow once per row.
@@ -68,17 +68,17 @@ pub(crate) struct Buffer {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Values from outside, in order.
+    /// Value from outside. Inputs come in the order of the region.
     Input,
-    /// One of them that is overwritten.
+    /// Input that is overwritten.
     Updated,
-    /// Results, in order.
+    /// Result. Results come in the order of the region.
     Output(TensorType),
-    /// Between stages: number of elements.
+    /// Memory between stages, with its number of elements.
     Temporary(i64),
 }
 
-/// All that is computed for a region.
+/// The whole computation of a region.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) buffers: Vec<Buffer>,

@@ -18,7 +18,7 @@ use crate::front::{
     tensor::TensorId,
 };
 
-/// Bytes that take about as long to write as a view takes PyTorch.
+/// Bytes of a result that take about as long to write as PyTorch takes for a view.
 const LARGE_RESULT: i64 = 16_384;
 
 /// Returns all regions of a graph; none where rewriting could change visible memory.
@@ -151,7 +151,8 @@ impl<'g> Survey<'g> {
         nodes
     }
 
-    /// On a CPU, nodes without views of results: to write a large result once more costs more than PyTorch's view of it.
+    /// Returns, for a CPU, the nodes without views of results: writing a large result a second time costs more than PyTorch's
+    /// view of it.
     fn without_second_copies(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {
         let Self { typed, .. } = self;
         let graph = typed.graph();
@@ -253,8 +254,8 @@ impl<'g> Survey<'g> {
         used.into_iter().filter(|&value| is_of(graph, value, nodes)).collect()
     }
 
-    /// Returns the nodes in parts. It cuts where a node outside uses one of them, and at a call across which nothing
-    /// may move: a pattern is matched by names, so a change of a copy could also match a change of the original.
+    /// Returns the nodes in parts. A part ends before an outside node that uses one of its nodes, and at a call across which
+    /// nothing may move: a pattern is matched by names, so a change of a copy could also match a change of the original.
     pub(crate) fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
         let memory = MemoryUse::of(graph);

@@ -15,12 +15,12 @@ use crate::front::{
 const LONGEST_ROW: i64 = 8192;
 /// Twice the multiprocessors of the smallest device that the kernels should fill (an H100 has 132).
 const PROGRAMS: i64 = 264;
-/// Elements of the largest block whose rows are neighbours in memory. It and the two numbers below are measured on one H200
-/// (`benches/gpu/tiles.py`): with them the block is within 7 % of the fastest one for each of 18 shapes, 1.5 % on average.
+/// Number of elements of the largest block whose rows are neighbours in memory. This number and the two below are measured on one
+/// H200 (`benches/gpu/tiles.py`): the block is within 7 % of the fastest one for each of 18 shapes, 1.5 % on average.
 const LARGEST_ACROSS: i64 = 16_384;
-/// Programs among which such rows are divided.
+/// Number of programs among which such rows are divided.
 const PROGRAMS_ACROSS: i64 = 64;
-/// Elements of such a block for each warp.
+/// Number of elements of such a block for each warp.
 const PER_WARP_ACROSS: i64 = 2048;
 
 /// Size of the block of rows and columns that a program works on.
@@ -38,7 +38,7 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
-    /// Chooses a tile: enough programs for a whole device, few elements per thread, neighbours in memory side by side.
+    /// Chooses a tile: enough programs to fill a device, few elements per thread, and neighbours in memory next to each other.
     pub(crate) fn of(stage: &Stage, arena: &Arena) -> Self {
         let innermost: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
         let columns = innermost * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
@@ -125,7 +125,7 @@ pub(crate) fn is_looped(stage: &Stage, arena: &Arena) -> bool {
     Tile::of(stage, arena).is_looped
 }
 
-/// Without reductions, all elements are one row.
+/// Returns whether all elements are one row, because the stage has no reductions.
 pub(crate) fn is_flat(stage: &Stage) -> bool {
     let folds =
         |statements: &Vec<Statement>| statements.iter().any(|statement| matches!(statement, Statement::Reduce { .. }));

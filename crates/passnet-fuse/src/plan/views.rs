@@ -15,11 +15,11 @@ use crate::front::{
 #[derive(Clone, Debug)]
 pub(crate) struct JoinedView {
     pub(crate) input: BufferId,
-    /// From the first element of the input to that of the view, in elements.
+    /// Distance from the first element of the input to that of the view, in elements.
     pub(crate) offset: i64,
 }
 
-/// Regions of the views that `taken` leaves.
+/// Returns the regions of those views that are not in `taken`.
 pub(crate) fn find_view_regions(
     typed: &TypedGraph,
     target: Target,
@@ -37,14 +37,14 @@ pub(crate) fn find_view_regions(
         let nodes: BTreeSet<NodeId> = nodes.into_iter().filter(is_free).collect();
         match view_region(nodes.clone()) {
             Some(region) => vec![region],
-            // Something uses the first of them before the last one: a change of a part of a tensor, say.
+            // A node uses the first of them before the last one, for example to change a part of a tensor.
             None => survey.until_used(nodes).into_iter().filter_map(view_region).collect(),
         }
     };
     survey.by_level().into_iter().flat_map(of_level).collect()
 }
 
-/// One view of a graph, for a pass that does the same.
+/// Returns one view of a graph as a region, for a pass that makes the same view.
 pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Region> {
     let survey = Survey::of(typed, target, kept)?;
     let is_plain = |name: &str| Op::find(name).is_some_and(|op| op.is_plain_view);

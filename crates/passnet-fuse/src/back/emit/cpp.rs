@@ -1,4 +1,4 @@
-//! C++ for CPUs: one source for all sites, its functions called with the row of a table of sizes.
+//! C++ for CPUs: one source for all sites. Each site calls the functions of the source with a row of a table of sizes.
 
 use std::fmt::Write;
 
@@ -63,12 +63,12 @@ pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> TargetCode {
     }
 }
 
-/// The C++ source of a pass, and which function and which row of its sizes each site takes.
+/// The C++ source of a pass, and the functions and rows of sizes that each site uses.
 struct Kernels {
     text: String,
-    /// Calls of each site, in order; as many for each.
+    /// Calls of each site, in order. All sites have the same number of calls.
     of_site: Vec<Vec<KernelCall>>,
-    /// True if calls have parts, and the functions take a range of them.
+    /// True if the work of a call is divided into parts. The functions then take a range of parts.
     is_shared: bool,
 }
 
@@ -77,27 +77,27 @@ struct KernelCall {
     kernel: String,
     /// Row of its sizes.
     row: usize,
-    /// Parts of its work, which threads share.
+    /// Number of parts into which the work is divided for threads.
     parts: i64,
 }
 
 impl KernelCall {
-    /// Returns the function and the arguments after its tensors, as Python.
+    /// Returns the function and the arguments that follow its tensors, as Python text.
     fn entry(&self) -> String {
         format!("({}, {}, {})", self.kernel, self.row, self.parts)
     }
 }
 
-/// Sites whose functions differ in sizes only.
+/// A function for sites whose code differs in sizes only.
 struct MergedFunction {
     skeleton: Skeleton,
     parameters: Vec<String>,
-    /// Different sizes of the sites.
+    /// Distinct sizes of the sites, one row each.
     rows: Vec<Vec<i64>>,
 }
 
 impl MergedFunction {
-    /// Returns the table of sizes and the function, and its declaration.
+    /// Returns the table of sizes with the function, and the declaration of the function.
     fn print(&self, number: usize, is_shared: bool, sites: &[PassSite]) -> (String, String) {
         let Self { skeleton, parameters, rows } = self;
         let mut source = String::new();
@@ -143,12 +143,12 @@ impl Kernels {
     }
 }
 
-/// Returns the call of a function, which is added unless there is one that differs in sizes only.
+/// Returns the call of a function. Adds the function, unless a known function differs from it in sizes only.
 fn call(functions: &mut Vec<MergedFunction>, program: &Program, function: &CppFunction) -> KernelCall {
     let (skeleton, sizes) = split(&function.body);
     let parameters = cpp::parameters(program);
-    // Graphs of a task mostly differ in sizes only. One function with a table of sizes keeps the source short:
-    // compiling it is most of what a pass costs before its first call.
+    // Graphs of a task mostly differ in sizes only. One function with a table of sizes keeps the source short. Compiling the
+    // source takes most of the time that a pass needs before its first call.
     let is_same = |known: &MergedFunction| known.skeleton == skeleton && known.parameters == parameters;
     let known = functions.iter().position(is_same);
     let number = known.unwrap_or_else(|| {
@@ -199,8 +199,8 @@ fn signature(number: usize, parameters: &[String], is_shared: bool, sites: &[Pas
             ty.is_some_and(|ty| !ty.is_contiguous())
         })
     };
-    // A call without strided parameters needs one check for each tensor, that it is contiguous. Strides are passed
-    // only where some graph needs them.
+    // If no graph passes strides, one check for each tensor is enough: that it is contiguous. So strides are passed only where
+    // some graph needs them.
     let marked = parameters.iter().enumerate().map(|(place, parameter)| {
         if is_strided(place) { parameter.replacen("* ", "* strided ", 1) } else { parameter.clone() }
     });

@@ -3,10 +3,10 @@
 /// Largest number of characters of a line.
 const LONGEST_LINE: usize = 100;
 
-/// A space at which [`filled`] breaks no line.
+/// Space at which [`filled`] does not break a line.
 pub(super) const UNBROKEN_SPACE: char = '\u{a0}';
 
-/// Lines of at most [`LONGEST_LINE`] characters, broken at spaces.
+/// Returns the text in lines of at most [`LONGEST_LINE`] characters, broken at spaces.
 pub(super) fn wrapped(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -14,7 +14,7 @@ pub(super) fn wrapped(text: &str) -> String {
         let mut rest = line.to_owned();
         while rest.len() > LONGEST_LINE {
             let start = rest.len() - rest.trim_start().len();
-            // After a comma where that leaves no short line, so that a type and its name stay together.
+            // Breaks after a comma if this leaves no short line, so that a type and its name stay together.
             let at_comma =
                 rest[..LONGEST_LINE].rfind(", ").map(|comma| comma + 1).filter(|end| *end > LONGEST_LINE / 2);
             let at_space = rest[..LONGEST_LINE].rfind(' ').filter(|end| *end > start);
@@ -29,7 +29,7 @@ pub(super) fn wrapped(text: &str) -> String {
     lines
 }
 
-/// Lines of Python of at most [`LONGEST_LINE`] characters where they can be broken within brackets.
+/// Returns Python in lines of at most [`LONGEST_LINE`] characters. A line that cannot be broken inside brackets stays longer.
 pub(super) fn wrapped_python(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -50,8 +50,8 @@ pub(super) fn wrapped_python(text: &str) -> String {
     lines
 }
 
-/// Returns a space within brackets and outside of strings at which a line is short enough, and the number of brackets that
-/// are open there. `depth` is that number at the start.
+/// Returns the position of a space inside brackets and outside strings before which the line is short enough, and the
+/// number of brackets that are open there. `depth` is the number of brackets that are open at the start of the line.
 fn last_break(line: &str, depth: usize) -> Option<(usize, usize)> {
     let (mut depth, mut quote, mut found) = (depth, None, Vec::new());
     let start = line.len() - line.trim_start().len();
@@ -65,23 +65,23 @@ fn last_break(line: &str, depth: usize) -> Option<(usize, usize)> {
             _ => {}
         }
     }
-    // In the second half of the line where fewest brackets are open, so that tuples stay together.
+    // Prefers the second half of the line, at the place with the fewest open brackets, so that tuples stay together.
     let late =
         found.iter().copied().filter(|&(place, _)| place > LONGEST_LINE / 2).rev().min_by_key(|&(_, depth)| depth);
     late.or(found.last().copied())
 }
 
-/// Returns names as the target of an assignment that is indented, in brackets where [`wrapped_python`] has to break it.
+/// Returns names as the target of an indented assignment, in brackets if [`wrapped_python`] has to break it.
 pub(super) fn unpacked(names: &[String], indent: usize) -> String {
     let text = names.join(", ");
     let comma = if names.len() == 1 { "," } else { "" };
     if indent + text.len() + " = numbers".len() > LONGEST_LINE { format!("({text}{comma})") } else { text + comma }
 }
 
-/// A paragraph in lines of at most [`LONGEST_LINE`] characters.
+/// Returns a paragraph in lines of at most [`LONGEST_LINE`] characters.
 pub(super) fn filled(text: &str) -> String {
     let mut lines = String::new();
-    // The first line follows three quotes.
+    // The first line follows the three quotes of a docstring.
     let mut length = 3;
     for word in text.split(' ') {
         if length + word.len() > LONGEST_LINE {
@@ -98,7 +98,7 @@ pub(super) fn filled(text: &str) -> String {
     lines.replace(UNBROKEN_SPACE, " ")
 }
 
-/// Returns a declaration as literals of Python, which are joined.
+/// Returns a declaration as adjacent string literals, which Python joins.
 pub(super) fn literals(declaration: &str) -> String {
     let mut lines = vec![String::new()];
     for parameter in declaration.split_inclusive(", ") {

@@ -54,7 +54,7 @@ pub(crate) fn pass_file(sites: &[PassSite], choices: &Choices) -> String {
     text
 }
 
-/// Description of a pass: the operations that it replaces, and for the first graph their types and the expected gain.
+/// Returns the description of a pass: the operations that it replaces, and for the first graph their types and the expected gain.
 fn description(title: &str, site: &PassSite) -> String {
     let ty = |ty: &TensorType| {
         let shape: Vec<String> = ty.shape.iter().map(i64::to_string).collect();
@@ -75,7 +75,7 @@ fn description(title: &str, site: &PassSite) -> String {
     [operations, signature.trim_start().to_owned(), gain].map(|paragraph| filled(&paragraph)).join("\n")
 }
 
-/// A pass that makes the same call as its pattern.
+/// Returns the text of a pass that makes the same call as its pattern.
 fn same(parameters: &[String], body: &str) -> String {
     let parameters = parameters.join(", ");
     format!(

@@ -20,11 +20,11 @@ const MOST_DIMENSIONS: usize = 6;
 pub(super) struct PassSignature {
     pub(super) inputs: Vec<String>,
     pub(super) parameters: Vec<String>,
-    /// For each tensor parameter, whether a graph gives it in another layout than row-major.
+    /// For each tensor parameter, true if some graph passes the tensor in a layout other than row-major.
     pub(super) needs_stride: Vec<bool>,
-    /// Numbers of the inputs that are copied where their layout is not foreseen.
+    /// Numbers of the inputs that are copied if their layout is not in the plan.
     pub(super) relaid: Vec<usize>,
-    /// For each result that needs memory, an input of the same type in all graphs.
+    /// For each result that needs memory, an input that has the same type in all graphs, if there is one.
     pub(super) twins: Vec<Option<usize>>,
 }
 
@@ -41,7 +41,7 @@ impl PassSignature {
             !is_view && sites.iter().any(|site| may_be_relaid(&site.region.inputs[*number]))
         };
         let relaid = (0..inputs.len()).filter(may_be_relaid).collect();
-        // Asking for memory like that of a tensor costs less than naming a shape. Views get no memory.
+        // Allocating memory like that of a tensor costs less than naming a shape. Views need no memory.
         let twin = |output: usize| {
             (0..inputs.len()).find(|&input| {
                 let is_twin = |site: &PassSite| {
@@ -55,7 +55,7 @@ impl PassSignature {
         Self { inputs, parameters, needs_stride, relaid, twins }
     }
 
-    /// Returns the table from shapes and types to what a site's call needs.
+    /// Returns the table that maps shapes and types to the row of values that a site's call needs.
     pub(super) fn plans(&self, sites: &[PassSite], shared: &SharedPattern, parts: &TargetCode) -> String {
         let has_temporaries = sites.iter().any(has_temporaries);
         let plan = |number: usize, site: &PassSite| {
@@ -85,7 +85,7 @@ impl PassSignature {
         )
     }
 
-    /// Returns the table of predicted strides of the inputs that are copied where they have others.
+    /// Returns the table of the strides that were predicted for inputs that may need a copy.
     pub(super) fn layouts(&self, sites: &[PassSite], shared: &SharedPattern) -> String {
         if self.relaid.is_empty() {
             return String::new();
@@ -100,7 +100,7 @@ impl PassSignature {
         )
     }
 
-    /// Returns the key of a table in terms of the parameters.
+    /// Returns the key of a table as an expression of the parameters.
     fn key(&self, with_strides: bool) -> String {
         let mut key: Vec<String> = Vec::new();
         for (input, by_stride) in self.inputs.iter().zip(&self.needs_stride) {
@@ -117,7 +117,7 @@ impl PassSignature {
         }
     }
 
-    /// Lines for inputs that PLANS does not have: copies, or an error.
+    /// Returns the lines for inputs that PLANS does not contain: copies, or an error.
     fn unforeseen(&self) -> String {
         let error = "raise ValueError(\"fused: not written for these shapes, types or layouts\")\n";
         if self.relaid.is_empty() {
@@ -143,7 +143,7 @@ impl PassSignature {
         text
     }
 
-    /// Conditions on inputs that PLANS has row-major only.
+    /// Returns the conditions on inputs that PLANS contains in row-major layout only.
     fn contiguous(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
         let by_layout = self.inputs.iter().zip(&self.needs_stride).enumerate();
         by_layout
@@ -215,13 +215,13 @@ impl PassSignature {
 }
 
 /// Returns whether an input may have strides that the plan does not contain, and can be copied then. This is so if a library
-/// makes the input at run time: the library chooses a convolution by the CPU's instructions, and the strides depend on that
-/// choice.
+/// makes the input at run time: the library chooses a convolution algorithm by the instructions of the CPU, and the strides
+/// depend on that choice.
 fn may_be_relaid(input: &RegionInput) -> bool {
     !input.is_given && input.ty.shape.len() <= MOST_DIMENSIONS
 }
 
-/// Returns the names of the results: inputs that are overwritten, under their own names, and fresh memory.
+/// Returns the names of the results: an overwritten input keeps its own name, all others are fresh memory.
 fn results(site: &PassSite, updated: &[usize], fresh: Vec<String>) -> Vec<String> {
     let mut fresh = fresh.into_iter();
     let name = |input: Option<usize>| match input {
@@ -232,8 +232,8 @@ fn results(site: &PassSite, updated: &[usize], fresh: Vec<String>) -> Vec<String
     site.region.outputs.iter().map(|output| output.input).filter_map(name).collect()
 }
 
-/// Returns a table from shapes, strides where they are asked for, types and constants to a row for each site. Equal
-/// sites have one.
+/// Returns a table with one row for each distinct site. Its keys are shapes, types and constants, and strides where
+/// `with_strides` asks for them.
 fn table(
     name: &str,
     sites: &[PassSite],
@@ -253,7 +253,7 @@ fn table(
             key.push(format!("torch.{}", ty.dtype));
         }
         key.extend(shared.parameters.iter().map(|(_, constants)| constants[number].clone()));
-        // With a comma also after the last: a single entry is a tuple, too.
+        // The last entry has a comma too, because Python needs it in a tuple of one entry.
         let key: Vec<String> = key.into_iter().map(|entry| entry + ",").collect();
         rows.entry(key.join(" ")).or_insert_with(|| row(number, site));
     }
@@ -261,7 +261,7 @@ fn table(
     format!("{name} = {{\n{rows}}}\n\n\n")
 }
 
-/// Entries of a tuple without its parentheses.
+/// Returns the entries of a tuple without its parentheses.
 fn tuple_text(entries: &[String]) -> String {
     match entries {
         [one] => format!("{one},"),

@@ -10,15 +10,15 @@ pub(super) struct TargetCode {
     pub(super) kernels: String,
     /// Description of the table's columns, for its comment.
     pub(super) columns: String,
-    /// Names that a row of the table is unpacked to, ahead of the results.
+    /// Names to which a row of the table is unpacked, before the names of the results.
     pub(super) names: Vec<String>,
-    /// Entries of each site's row for these names.
+    /// For each site, the entries of its row for `names`.
     pub(super) entries: Vec<Vec<String>>,
     /// Condition under which the function refuses arguments, in addition to unknown shapes.
     pub(super) refuses: &'static str,
     /// Lines that launch the kernels.
     pub(super) launch: String,
-    /// The results, where they need no memory.
+    /// Texts of the results if these need no memory, as views do; else `None`.
     pub(super) returned: Option<Vec<String>>,
 }
 

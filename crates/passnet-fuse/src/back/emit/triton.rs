@@ -25,13 +25,13 @@ struct KernelVariant {
     buffers: Vec<Vec<String>>,
     /// Number of buffers between kernels.
     temporaries: usize,
-    /// For each site, and for each kernel, its sizes.
+    /// Sizes, for each site and each kernel.
     sizes: Vec<Vec<Vec<i64>>>,
     /// Number of programs and of warps of each kernel, in the order of `sizes`.
     grids: Vec<Vec<[i64; 2]>>,
 }
 
-/// Returns the variants of the sites' kernels; for each site the number of its variant and its place in there.
+/// Returns the variants of the sites' kernels and, for each site, the number of its variant and the position of the site in it.
 fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<KernelVariant>, Vec<(usize, usize)>) {
     let mut variants: Vec<KernelVariant> = Vec::new();
     let mut of_site: Vec<(usize, usize)> = Vec::new();
@@ -41,8 +41,7 @@ fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<KernelVariant>, Vec<(
             kernels.iter().map(|kernel| split(&kernel.body)).unzip();
         let buffers: Vec<Vec<String>> = kernels.iter().map(|kernel| kernel.buffers.clone()).collect();
         let temporaries = program.buffers.iter().filter(|buffer| matches!(buffer.role, Role::Temporary(_))).count();
-        // Sizes are constants of the compilation, so a shared text costs nothing at run time. It keeps the file
-        // readable.
+        // Sizes are constants of the compilation, so sites that share a text lose no speed. Sharing keeps the file readable.
         let known = variants.iter().position(|known| known.kernels == skeletons && known.buffers == buffers);
         let number = known.unwrap_or_else(|| {
             variants.push(KernelVariant {
@@ -62,7 +61,7 @@ fn variants(sites: &[PassSite], choices: &Choices) -> (Vec<KernelVariant>, Vec<(
     (variants, of_site)
 }
 
-/// Returns the functions that kernels use, before them.
+/// Returns the kernels, preceded by the functions that they call.
 fn with_helpers(mut kernels: String) -> String {
     let helpers = [
         ("smaller", triton::SMALLER),
@@ -116,9 +115,9 @@ pub(super) fn parts(sites: &[PassSite], choices: &Choices) -> TargetCode {
 struct Printed {
     kernels: String,
     launch: Vec<String>,
-    /// Names of what differs between sites.
+    /// Names of the values that differ between sites.
     names: Vec<String>,
-    /// For each site, the values of these names.
+    /// For each site, the values for `names`.
     rows: Vec<Vec<String>>,
 }
 
@@ -155,7 +154,7 @@ fn print(number: usize, variant: &KernelVariant, device: &str) -> Printed {
         let warps: Vec<i64> = variant.grids.iter().map(|site| site[place][1]).collect();
         let (grid, warps) =
             (printed.number(&format!("programs{place}"), &grid), printed.number(&format!("warps{place}"), &warps));
-        // Assertions are compiled in debug mode, which would also assert that no sum overflows.
+        // Triton compiles assertions in debug mode only. Debug mode would also assert that no sum overflows.
         let mode = if merged.text.contains("device_assert") { ", debug=True, sanitize_overflow=False" } else { "" };
         printed.launch.push(format!("{name}[({grid},)]({arguments}, num_warps={warps}{mode})"));
     }
@@ -178,7 +177,7 @@ impl Printed {
     }
 }
 
-/// Returns the lines that launch: of the variant that the plan names, where there are several.
+/// Returns the lines that launch the kernels. If there are several variants, the plan names the one to launch.
 fn launch(printed: &[Printed], several: bool) -> String {
     let mut text = String::new();
     for (number, variant) in printed.iter().enumerate() {

@@ -12,7 +12,7 @@ pub(super) fn parts(views: &[&[JoinedView]]) -> TargetCode {
         .enumerate()
         .map(|(number, view)| {
             let input = format!("in{}", view.input);
-            // `as_strided` counts from the beginning of the memory; without an offset it keeps that of its tensor.
+            // `as_strided` counts from the beginning of the memory. Without an offset argument it keeps the offset of its tensor.
             let is_first = views.iter().all(|views| views[number].offset == 0);
             let place = if is_first { String::new() } else { format!(", {input}.storage_offset() + offset{number}") };
             format!("{input}.as_strided(shape{number}, stride{number}{place})")

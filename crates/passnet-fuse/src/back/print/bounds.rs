@@ -1,4 +1,4 @@
-//! Reads that are inside their buffers wherever the loops of a stage are.
+//! Values whose reads stay inside their buffers at every position of a stage's loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::{
     plan::stage::{Program, Role, Stage, roots},
 };
 
-/// Returns the values that can be computed where a guard forbids their use: those that read nothing outside of a buffer, wherever
-/// the loops are.
+/// Returns the values that may be computed even where a guard does not choose them, because at no position of the loops do they
+/// read outside of a buffer.
 pub(super) fn harmless(program: &Program, stage: &Stage) -> BTreeSet<ExprId> {
     let innermost = stage.segments.iter().map(|segment| &segment.innermost);
     let loops = stage.outer.iter().chain(&stage.inner).chain(innermost);
@@ -34,7 +34,7 @@ pub(super) fn harmless(program: &Program, stage: &Stage) -> BTreeSet<ExprId> {
     harmless
 }
 
-/// Returns whether a sum of loop variables is always from 0 to below `end`.
+/// Returns whether a sum of loop variables is always in `0..end`.
 fn is_within(at: &Index, end: i64, extents: &BTreeMap<Var, i64>) -> bool {
     let (mut least, mut most) = (at.constant_part(), at.constant_part());
     for (term, factor) in at.terms() {

@@ -36,16 +36,16 @@ use crate::{
 /// Accumulators of a sum of `float`, chosen by the number of elements in a row; `vectors.hpp` implements them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sums {
-    /// One, for a short row: joining four would take as long as the row.
+    /// One accumulator, for a short row: joining four would take as long as the row.
     Plain,
-    /// Four in turn, as in PyTorch.
+    /// Four accumulators that take the elements in turn, as in PyTorch.
     Turns,
-    /// Four whose sums are joined in between.
+    /// Four accumulators whose sums are joined every few steps.
     Cascade,
 }
 
 impl Sums {
-    /// A step takes 32 elements, and sums of 16 steps are joined.
+    /// Returns the accumulators for a row. A step takes 32 elements, and sums of 16 steps are joined.
     const fn of_row(elements: i64) -> Self {
         match elements {
             ..128 => Self::Plain,
@@ -55,7 +55,7 @@ impl Sums {
     }
 }
 
-/// Names and types of the parameters, without the table's row.
+/// Returns names and types of the parameters, without the parameter for the row of the table.
 pub(crate) fn parameters(program: &Program) -> Vec<String> {
     let names = buffer_names(program);
     let constness = |role: &Role| if *role == Role::Input { "const " } else { "" };
@@ -95,7 +95,7 @@ impl<'p> CppPrinter<'p> {
     }
 }
 
-/// Type of the elements in memory.
+/// Returns the type of the elements in memory.
 fn storage_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Float64 => "double",
@@ -106,7 +106,7 @@ fn storage_type(dtype: DType) -> &'static str {
         DType::Int32 => "int32_t",
         DType::Int16 => "int16_t",
         DType::Int8 => "int8_t",
-        // Complex numbers are never scheduled.
+        // Complex numbers are never scheduled, so any type is correct for them.
         DType::UInt8 | DType::Bool | DType::Complex64 | DType::Complex128 => "uint8_t",
     }
 }
@@ -135,35 +135,36 @@ struct CppPrinter<'p> {
     buffers: Vec<String>,
     text: String,
     indent: usize,
-    /// Variables of the text that hold values, in scope.
+    /// Names of the variables in scope, by the value that each holds.
     names: BTreeMap<ExprId, String>,
     /// Rounded products that something is added to.
     summed: BTreeSet<ExprId>,
     contractions: Contractions,
-    /// Conditions of guards, which the compiler must not look into.
+    /// Conditions of guards, which are hidden from the compiler's optimisations.
     conditions: BTreeSet<ExprId>,
     vars: BTreeMap<Var, String>,
     folds: BTreeMap<TensorId, String>,
     count: usize,
     /// Loads that are stored as they are, without a conversion.
     copies: BTreeSet<ExprId>,
-    /// While a loop is printed that takes a register of elements a step: its variable and the values that vary with it.
+    /// Set while a vectorised loop is printed: its variable, and the values that vary with the variable.
     lanes: Option<(Var, BTreeSet<ExprId>)>,
-    /// Set while the loop is printed that takes whole steps of sums or extremes.
+    /// True while the loop is printed that takes whole steps of sums or extremes.
     in_whole_step: bool,
-    /// Length of the row, while its rest after whole steps of sums is printed.
+    /// Length of the row, while the elements after the whole steps of sums are printed.
     left_of: Option<String>,
     sums: Sums,
     /// Values that are kept for later levels, with the array that holds each.
     rows: BTreeMap<ExprId, String>,
     filled: BTreeSet<ExprId>,
-    /// Set while a stage is printed [across its rows](columns).
+    /// True while a stage is printed [across its rows](columns).
     is_across: bool,
-    /// Set while the last lanes of a row are printed; only `left` of them count.
+    /// True while the last lanes of a row are printed. Only the first `left` lanes count.
     is_partial: bool,
-    /// Parts into which the function's work is divided; with more than one it has the parameters `begin` and `end`.
+    /// Number of parts into which the function's work is divided. With more than one, the function has the parameters `begin` and
+    /// `end`.
     parts: i64,
-    /// Set while a stage is printed whose innermost loops are divided.
+    /// True while a stage is printed whose innermost loops are divided.
     is_sliced: bool,
 }
 

@@ -3,12 +3,12 @@
 //! Printed text holds its sizes between marks. Texts that differ only in their sizes become one kernel. A size that is the
 //! same in all graphs stays a constant. The others become columns of a table of sizes; equal columns become one.
 
-/// Before a size in printed text.
+/// Mark before a size in printed text.
 pub(super) const OPEN: char = '\u{1}';
-/// After a size.
+/// Mark after a size in printed text.
 pub(super) const CLOSE: char = '\u{2}';
 
-/// A printed kernel: text between sizes.
+/// A printed kernel without its sizes: the text between them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Skeleton {
     pieces: Vec<String>,

@@ -1,4 +1,4 @@
-//! The place of each value in a nest of loops: in the outermost loop in which all variables that it depends on are known.
+//! Place of each value in a nest of loops: the outermost loop in which all variables that the value depends on are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,12 +71,13 @@ impl<'p> ValueDepths<'p> {
         Self { arena: &program.arena, depth_of_var, level_of, rows: outer.len(), harmless }
     }
 
-    /// Values that a statement always computes, operands before users: not those behind the condition of a guard.
+    /// Returns the values that a statement always computes, operands before users. Values behind the condition of a guard are
+    /// left out.
     pub(super) fn certain(&self, statements: &[&Statement]) -> Vec<ExprId> {
         self.certain_beyond(statements, &|_| false)
     }
 
-    /// Like [`Self::certain`], without the operands of known values that nothing else uses.
+    /// Returns the values of [`Self::certain`], without the operands of known values that nothing else uses.
     pub(super) fn certain_beyond(&self, statements: &[&Statement], is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
         let mut roots = Vec::new();
         for statement in statements {
@@ -88,15 +89,15 @@ impl<'p> ValueDepths<'p> {
         self.certain_for(roots, is_known)
     }
 
-    /// Values that are always computed for others.
+    /// Returns the values that are always computed for the roots.
     pub(super) fn certain_for(&self, roots: Vec<ExprId>, is_known: &dyn Fn(ExprId) -> bool) -> Vec<ExprId> {
         let mut seen = BTreeSet::new();
         let mut stack = roots;
         while let Some(id) = stack.pop() {
             if seen.insert(id) && !is_known(id) {
                 match self.arena.get(id) {
-                    // The sides of a guard are left out: each may read outside of its buffer where the condition does
-                    // not choose it.
+                    // The sides of a guard are left out: the side that the condition does not choose may read outside of its
+                    // buffer.
                     Expr::Guard(condition, a, b) => {
                         stack.push(*condition);
                         self.push_harmless(&[*a, *b], self.place(id).depth, &mut stack);

@@ -41,23 +41,25 @@ pub(crate) struct TritonKernel {
     pub(crate) warps: i64,
 }
 
-/// The larger of two values; NaN wins, as in PyTorch. A file contains this function, and each of those below, if its kernels
-/// call it.
+/// Function that returns the larger of two values. NaN wins, as in PyTorch. A file contains this function, and each of those
+/// below, only if its kernels call it.
 pub(crate) const LARGER: &str = "@triton.jit\ndef larger(a, b):\n    return tl.where((a > b) | (a != a), a, b)\n\n\n";
 pub(crate) const SMALLER: &str = "@triton.jit\ndef smaller(a, b):\n    return tl.where((a < b) | (a != a), a, b)\n\n\n";
 
-/// The part of a `float32` that TF32 keeps. A subnormal number would lose all of it, and has the smallest normal exponent instead.
+/// Function that returns the part of a `float32` that TF32 keeps. Nothing would be kept of a subnormal number, so the result gets
+/// the exponent of the smallest normal number.
 pub(crate) const LEADING: &str = "@triton.jit\ndef leading(x):\n    \
     exponent = tl.where((tl.abs(x) < 1.1754944e-38) & (x != 0), 0x00800000, 0)\n    \
     return ((x.to(tl.int32, bitcast=True) & -8192) | exponent).to(tl.float32, bitcast=True)\n\n\n";
 
-/// The inverse root, also of subnormal numbers. Triton's libdevice treats these as 0; PyTorch's kernels do not.
+/// Function that returns the inverse square root. Triton's libdevice treats subnormal numbers as 0; this function and PyTorch's
+/// kernels do not.
 pub(crate) const INVERSE_ROOT: &str = "@triton.jit\ndef inverse_root(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.rsqrt(tl.where(tiny, x * 16777216.0, x)) * tl.where(tiny, 4096.0, 1.0)\n\n\n";
 pub(crate) const LOGARITHM: &str = "@triton.jit\ndef logarithm(x):\n    tiny = x < 1.1754944e-38\n    \
     return libdevice.log(tl.where(tiny, x * 16777216.0, x)) - tl.where(tiny, 16.635532, 0.0)\n\n\n";
 
-/// `exp(x) - 1` and `log(1 + x)`, which subnormal numbers are themselves.
+/// Function that returns `exp(x) - 1`. Like the function for `log(1 + x)`, it returns a subnormal number as it is.
 pub(crate) const POWER_MINUS_1: &str = "@triton.jit\ndef power_minus_1(x):\n    \
     return tl.where(tl.abs(x) < 1.1754944e-38, x, libdevice.expm1(x))\n\n\n";
 pub(crate) const LOGARITHM_OF_1_PLUS: &str = "@triton.jit\ndef logarithm_of_1_plus(x):\n    \
@@ -84,11 +86,10 @@ fn kernel(program: &Program, stage: &Stage, config: Tiles) -> TritonKernel {
 }
 
 impl TritonKernel {
-    /// Returns the kernel with half types taken from its pointers, so that one kernel serves both half types where nothing else
-    /// differs.
+    /// Returns a kernel that takes half types from its pointers. One kernel then serves both half types if nothing else differs.
     fn new(body: &str, buffers: Vec<(String, DType)>, programs: i64, warps: i64) -> Self {
         let mut body = body.to_owned();
-        // By first appearance, so that the types of two kernels can be exchanged.
+        // Half types are numbered by their first appearance, so that one text serves kernels in which the two are exchanged.
         let mut halves: Vec<(&str, DType)> = Vec::new();
         for (buffer, dtype) in &buffers {
             let is_half = matches!(dtype, DType::Float16 | DType::BFloat16);
@@ -96,7 +97,7 @@ impl TritonKernel {
                 halves.push((buffer, *dtype));
             }
         }
-        // Triton compiles a kernel again for each type of its pointers, so the type need not be part of the text.
+        // The type need not be part of the text, because Triton compiles a kernel again for each type of its pointers.
         for (name, (buffer, half)) in ["half", "other_half"].into_iter().zip(halves) {
             let text = types::storage_type(half);
             if body.contains(text) {
@@ -136,10 +137,10 @@ struct TritonPrinter<'p> {
     names: BTreeMap<(ExprId, usize), String>,
     conditions: Vec<LoadCondition>,
     known_conditions: BTreeMap<(usize, ExprId, bool), usize>,
-    /// All that the stage stores or reduces.
+    /// All values that the stage stores or reduces.
     roots: Vec<ExprId>,
     uses: BTreeMap<ExprId, usize>,
-    /// Rounded values that something is added to, or subtracted from.
+    /// Rounded values that are operands of a sum or a difference.
     summed: BTreeSet<ExprId>,
     extents: BTreeMap<ExprId, Extent>,
     /// The loops over rows and along them, outermost first, with their variables in the text.
@@ -203,7 +204,7 @@ impl<'p> TritonPrinter<'p> {
             if let &Expr::Round(product, DType::Float32) = arena.get(id)
                 && !printer.summed.contains(&id)
             {
-                // Printed as the product itself.
+                // The rounding is not printed, so each further use of it is a use of the product.
                 let uses = printer.uses.get(&id).copied().unwrap_or_default();
                 *printer.uses.entry(product).or_default() += uses.saturating_sub(1);
             }

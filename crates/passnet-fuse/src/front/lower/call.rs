@@ -9,12 +9,12 @@ use passnet_graph::{
 
 use crate::front::scalar::as_scalar;
 
-/// Second names that PyTorch gives parameters for code that was written for NumPy, after the first.
+/// Second names of parameters, which PyTorch accepts for code that was written for NumPy. They follow the first name.
 const SECOND_NAMES: [(&str, &[&str]); 4] =
     [("dim", &["axis"]), ("keepdim", &["keepdims"]), ("input", &["x", "a", "x1"]), ("other", &["x2"])];
 
-/// Parameters that decide the type, the shape, the strides or the device of a result, all of which a lowering takes from
-/// PyTorch's own result; the momentum of statistics that a lowered call does not change.
+/// Parameters that a lowering need not read. Most decide the type, shape, strides or device of a result, which the lowering takes
+/// from PyTorch's own result. The momentum of statistics is one too: calls that are lowered do not change statistics.
 const SHOWN_BY_TYPE: [&str; 15] = [
     "_stacklevel",
     "ceil_mode",
@@ -35,7 +35,7 @@ const SHOWN_BY_TYPE: [&str; 15] = [
 
 /// A call of a known family of functions: functions of torch, `Tensor` methods and Python operators of one name.
 ///
-/// It notes which keywords were asked for: a lowering that overlooks one is wrong ([`Self::reads_all_keywords`]).
+/// It records which keywords a lowering has read: a lowering that overlooks a keyword is wrong ([`Self::reads_all_keywords`]).
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'g> {
     pub(crate) graph: &'g Graph,
@@ -47,12 +47,12 @@ pub(crate) struct Call<'g> {
     pub(crate) is_method: bool,
     args: &'g [Arg],
     node: Node<'g>,
-    /// A bit for each keyword that was asked for.
+    /// One bit for each keyword that was read.
     read: Cell<u64>,
 }
 
 impl<'g> Call<'g> {
-    /// `None` for functions of other namespaces.
+    /// Returns the call that a node makes; `None` for functions of other namespaces.
     pub(crate) fn of(graph: &'g Graph, node: Node<'g>) -> Option<Self> {
         let OpName { name, in_place, is_method } = OpName::of(node.callee)?;
         let mut call =
@@ -62,7 +62,7 @@ impl<'g> Call<'g> {
         Some(call)
     }
 
-    /// Properties of the operation, where they are known.
+    /// Returns the properties of the operation, if they are known.
     pub(crate) fn op(&self) -> Option<&'static Op> {
         Op::find(self.name)
     }
@@ -86,7 +86,7 @@ impl<'g> Call<'g> {
         self.args.len()
     }
 
-    /// Arguments without names.
+    /// Returns the arguments without names.
     pub(crate) const fn positional(&self) -> &'g [Arg] {
         self.args
     }
@@ -95,7 +95,7 @@ impl<'g> Call<'g> {
         !self.node.kwargs.is_empty()
     }
 
-    /// Returns the argument at a place or of that name.
+    /// Returns the argument at a position or with a name.
     pub(crate) fn arg(&self, place: usize, name: &str) -> Option<Arg> {
         self.args.get(place).copied().or_else(|| {
             let place = self.keyword(name)?;
@@ -113,7 +113,7 @@ impl<'g> Call<'g> {
         self.node.kwargs.iter().position(|&(key, _)| is_named(self.graph.str(key)))
     }
 
-    /// Returns whether all keywords that can change the result were asked for: a lowering does not know the meaning of others.
+    /// Returns whether all keywords that can change the result were read. A lowering does not know the meaning of the others.
     pub(crate) fn reads_all_keywords(&self) -> bool {
         self.node.kwargs.iter().enumerate().all(|(place, &(key, arg))| {
             self.read.get() & bit(place) != 0
@@ -171,7 +171,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// Dimensions given as one list or, for methods, as separate arguments.
+    /// Returns dimensions that are passed as one list or, for methods, as separate arguments.
     pub(crate) fn variadic_ints(&self, place: usize, name: &str) -> Option<Vec<i64>> {
         match self.arg(place, name)? {
             Arg::Int(_) => self.args.get(place..)?.iter().map(|&arg| Some(self.ints(arg)?[0])).collect(),
@@ -179,7 +179,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// Returns the dimensions of a reduction, marked; all where none are given.
+    /// Marks the dimensions that a reduction is over: all dimensions if the call names none.
     pub(crate) fn marked_dims(&self, place: usize, rank: usize) -> Option<Vec<bool>> {
         let Some(arg) = self.given(place, "dim") else {
             return Some(vec![true; rank]);
@@ -197,12 +197,12 @@ impl<'g> Call<'g> {
     }
 }
 
-/// Returns the bit of a keyword; none for one that no function has so many of, which then counts as unread.
+/// Returns the bit of a keyword. A keyword after the 64th has none and counts as unread; no function has so many.
 const fn bit(place: usize) -> u64 {
     if place < 64 { 1 << place } else { 0 }
 }
 
-/// Returns a dimension counted from the end where negative.
+/// Returns a dimension as an index; a negative dimension counts from the end.
 pub(crate) fn dimension(dim: i64, rank: usize) -> Option<usize> {
     let rank = rank as i64;
     let dim = if dim < 0 { dim + rank } else { dim };

@@ -87,7 +87,7 @@ impl Convolution {
         self.filter[1..].iter().product()
     }
 
-    /// Filters of a group, and places of the result.
+    /// Returns the number of filters of a group, and the number of places of the result.
     fn sides(&self) -> [i64; 2] {
         [self.filter[0] / self.groups, self.from[0] * self.to[0] * self.to[1]]
     }
@@ -194,7 +194,7 @@ impl<'g> Lowering<'g> {
                 None => product,
             });
         }
-        // A window that lies in the padding everywhere has no place.
+        // If the whole window lies in the padding for every result, there is no sum.
         Some(self.cast(sum?, convolution.dtype))
     }
 
@@ -243,7 +243,7 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// Returns a shape of one or two dimensions after the first two, as one of two.
+/// Returns a shape with one or two dimensions after the first two as a shape with two.
 fn in_two_dimensions(shape: &[i64], rank: usize) -> Option<[i64; 4]> {
     match (shape, rank) {
         (&[a, b, width], 1) => Some([a, b, 1, width]),

@@ -15,7 +15,8 @@ struct Equation {
 }
 
 impl Equation {
-    /// `None` for more or fewer tensors than two, for an ellipsis, and for a letter that stands twice in a tensor.
+    /// Parses an equation. Returns `None` if it has an ellipsis or does not have two tensors, or if a letter occurs twice in a
+    /// tensor.
     fn parse(text: &str) -> Option<Self> {
         let text: String = text.split_whitespace().collect();
         let (factors, result) = text.split_once("->")?;

@@ -54,7 +54,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Weighted means of four neighbours: first along the rows, then across, as PyTorch's kernels.
+    /// Returns weighted means of four neighbours: first along the rows, then across them, as PyTorch's kernels do.
     fn bilinear(&mut self, x: TensorId, size: [i64; 2], aligned: bool) -> Option<TensorId> {
         let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
         let wide = self.widen(x)?;

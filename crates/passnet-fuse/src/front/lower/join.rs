@@ -12,7 +12,7 @@ use crate::front::{
 };
 
 impl<'g> Lowering<'g> {
-    /// Tensors one after the other along a dimension, or along a new one.
+    /// Joins tensors along a dimension, or along a new one.
     pub(super) fn cat(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
         let pieces = self.joined(call.arg(0, "tensors")?)?;
         let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
@@ -27,7 +27,7 @@ impl<'g> Lowering<'g> {
         } else {
             pieces
         };
-        // The shape is PyTorch's: pieces that do not add up to it were put together in another way than is read here.
+        // The shape is PyTorch's. If the extents of the pieces do not add up to it, this function has misread the call.
         let mut extents = shape.to_vec();
         extents[dim] = 0;
         let base = extents.clone();
@@ -44,7 +44,7 @@ impl<'g> Lowering<'g> {
         })
     }
 
-    /// Returns the tensors that a `cat` puts together. Empty ones, as an unused cache has, add nothing.
+    /// Returns the tensors that a `cat` joins, without empty ones, such as an unused cache.
     fn joined(&mut self, arg: Arg) -> Option<Vec<TensorId>> {
         let (Arg::List(range) | Arg::Tuple(range)) = arg else { return self.tensor_list(arg) };
         let mut pieces = Vec::new();
@@ -57,7 +57,7 @@ impl<'g> Lowering<'g> {
         (!pieces.is_empty()).then_some(pieces)
     }
 
-    /// A tensor with a constant around it.
+    /// Surrounds a tensor with a constant.
     pub(super) fn pad(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let pads = call.ints(call.arg(1, "pad")?)?;
@@ -71,7 +71,7 @@ impl<'g> Lowering<'g> {
         let mut before = vec![0; shape.len()];
         for (place, pair) in pads.chunks_exact(2).enumerate() {
             let dim = shape.len().checked_sub(place + 1)?;
-            // Negative padding cuts off.
+            // Negative padding removes elements, which is not expressed here.
             (pair[0] >= 0 && pair[1] >= 0).then_some(())?;
             before[dim] = pair[0];
         }

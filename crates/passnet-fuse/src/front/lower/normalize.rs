@@ -151,7 +151,7 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Binary(Binary::Mul), &[centred, scale], wide)
     }
 
-    /// The value as it is after being stored in a narrower type.
+    /// Returns the value as it is after being stored in a narrower type.
     fn rounded(&mut self, x: TensorId, dtype: DType) -> TensorId {
         let wide = self.tensors[x].dtype;
         let narrow = self.cast(x, dtype);
@@ -214,8 +214,8 @@ impl<'g> Lowering<'g> {
         let (mut mean, _, variance) = self.variance_of(grouped_x, &reduced)?;
         let inverse = match self.target {
             Target::Cpu => {
-                // Eager mode computes the deviation in double precision there: of rows of one large value, all that is left of
-                // the sum below is what its terms were rounded by.
+                // Eager mode computes the deviation in double precision there. If all elements of a row are one large value, the
+                // sum below consists of rounding errors only.
                 let variance = self.cast(variance, DType::Float64);
                 let inverse = self.inverse_deviation(variance, eps)?;
                 self.cast(inverse, wide_type)
@@ -257,7 +257,8 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Binary(Binary::Mul), &[weighted, inverse], wide)
     }
 
-    /// With running statistics, or with those of the batch where there are none to update.
+    /// Lowers a batch normalisation with running statistics, or with those of the batch if there are no running statistics to
+    /// update.
     fn batch_norm(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let trains = call.bool(5, "training", false)?;
@@ -290,8 +291,8 @@ impl<'g> Lowering<'g> {
                     let result = self.affine(standard, None, bias, &channel)?;
                     return Some(self.cast(result, dtype));
                 }
-                // As eager mode on a CPU: x * alpha + beta, alpha = weight / deviation, beta = bias - mean * alpha. For
-                // float16, alone of all types, PyTorch's compiler does not contract the latter.
+                // As eager mode on a CPU: x * alpha + beta, alpha = weight / deviation, beta = bias - mean * alpha. PyTorch's
+                // compiler contracts the formula of beta for all types except float16.
                 let inverse = self.inverse_deviation(variance, eps)?;
                 let alpha = self.affine(inverse, weight, None, &[shape[1]])?;
                 let product = self.map(ScalarFn::Binary(Binary::Mul), &[mean, alpha], wide_type)?;

@@ -45,7 +45,7 @@ impl<'g> Lowering<'g> {
                 Some(self.cast(x, dtype))
             }
             "dropout" | "dropout1d" | "dropout2d" | "dropout3d" | "alpha_dropout" => {
-                // In training, the result is random: no formula gives PyTorch's numbers.
+                // In training, the result is random, and no formula gives PyTorch's numbers.
                 let trains = call.bool(2, "training", !call.is_method)?;
                 let rate = call.float(1, "p", 0.5)?;
                 let x = self.tensor(call.subject()?)?;
@@ -65,7 +65,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Arithmetic, comparisons and logic of two operands.
+    /// Lowers arithmetic, comparisons and logic of two operands.
     fn of_two(&mut self, call: &Call<'g>) -> Option<TensorId> {
         match call.name {
             // A factor `alpha` is rare in captured graphs, so such calls stay with PyTorch.
@@ -174,7 +174,7 @@ impl<'g> Lowering<'g> {
         let base = call.subject()?;
         let exponent = call.arg(1, "exponent")?;
         match as_scalar(exponent) {
-            // Eager mode on CPUs has a power there and no root, which differ for negative infinity and -0.
+            // Eager mode on CPUs computes a power there and no root. The two differ for negative infinity and -0.
             Some(exponent)
                 if self.target == Target::Cpu && dtype == DType::Float16 && exponent.as_f64().abs() == 0.5 =>
             {
@@ -252,7 +252,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum, dtype))
     }
 
-    /// Expresses only steps that are whole numbers, because these do not round.
+    /// Lowers `linspace` if its step is a whole number, because such steps do not round.
     fn linspace(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let (start, end, steps) = (call.int(0, "start")?, call.int(1, "end")?, call.int(2, "steps")?);
         (steps > 1 && (end - start) % (steps - 1) == 0 && dtype == DType::Float32).then_some(())?;
@@ -284,7 +284,7 @@ impl<'g> Lowering<'g> {
 
     fn arange(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let int = |place, name| call.int(place, name);
-        // The end is read only to mark it as known; the number of elements comes from the type of the result.
+        // The end is read only so that the keyword counts as read. The number of elements comes from the type of the result.
         let (start, step) = match call.len() {
             1 => (0, 1),
             2 => (int(0, "start")?, 1),
@@ -297,9 +297,9 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// Returns a number rounded to a half type. Other types have enough places, so their numbers stay as they are.
+/// Returns a number rounded to a half type. For other types, the number stays as it is: they have enough digits.
 fn rounded_to(value: f64, dtype: DType) -> f64 {
-    // Places after the first one, and the least exponent of a normal number.
+    // Binary digits after the first one, and the least exponent of a normal number.
     let (places, least) = match dtype {
         DType::Float16 => (10, -14),
         DType::BFloat16 => (7, -126),
@@ -312,12 +312,12 @@ fn rounded_to(value: f64, dtype: DType) -> f64 {
     (value / last).round_ties_even() * last
 }
 
-/// The factors of `elu`, `selu` and `celu`, whose last argument says whether it is in place. `None` for the form of ATen, which
-/// has scales there.
+/// Returns the factors of `elu`, `selu` and `celu`, whose last argument is the flag for in-place changes. Returns `None` for the
+/// form of ATen, which has scales at that position.
 fn elu(call: &Call<'_>) -> Option<Elu> {
     if call.name == "selu" {
         call.bool(1, "inplace", false)?;
-        // The numbers of Klambauer et al. (2017), as PyTorch has them.
+        // Constants of Klambauer et al. (2017), with the digits that PyTorch has.
         return Some(Elu { alpha: 1.673_263_242_354_377_2, scale: 1.050_700_987_355_480_5, input_scale: 1.0 });
     }
     let alpha = call.float(1, "alpha", 1.0)?;

@@ -1,4 +1,4 @@
-//! Matrix products for which a library call does not pay: a matrix times a few vectors, as sums of products.
+//! Matrix products that a kernel of the author computes faster than a library call, such as a matrix times a few vectors.
 
 use passnet_graph::{Arg, Target};
 use passnet_record::DType;
@@ -30,9 +30,9 @@ const BALANCE_SINGLE: i64 = 4;
 /// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.
 const LONGEST_SUM: i64 = 32;
 
-/// Returns whether a matrix product pays in a kernel of the author, rather than in the library's. It does if there are so few
-/// products that one launch less outweighs the faster library, or so few for each of the `bytes` of factors and result that
-/// memory decides the time. Sums have `terms` products each.
+/// Returns whether a kernel of the author is faster than the library for a matrix product of `count` products. It is faster if
+/// there are so few products that saving a launch outweighs the faster library, or so few for each of the `bytes` of factors and
+/// result that memory decides the time. Sums have `terms` products each.
 pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64, bytes: i64) -> bool {
     match dtype {
         DType::Float16 | DType::BFloat16 => count <= LARGEST.max(bytes * BALANCE) && terms <= MOST_TERMS,
@@ -76,7 +76,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Makes a region begin with a call whose result is a product for matrix units, or such a product rounded.
+    /// Makes a region begin with a call, if the result of the call is a product for matrix units, or such a product rounded.
     pub(super) fn begin(&mut self, call: &Call<'_>, product: TensorId) {
         let sum = match &self.tensors[product].def {
             Def::Map { function: ScalarFn::Cast, of } => of[0],
@@ -135,7 +135,8 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum, dtype))
     }
 
-    /// Returns the tensor broadcast to the shape `whole`. It lacks the dimension `missing` and may lack leading ones.
+    /// Returns the tensor broadcast to the shape `whole`. The tensor lacks the dimension `missing` and may lack leading
+    /// dimensions.
     fn spread(&mut self, of: TensorId, whole: &[i64], missing: usize) -> TensorId {
         let (shape, dtype) = (self.tensors[of].shape.clone(), self.tensors[of].dtype);
         let (_, mut dims) = dimensions(whole);
@@ -153,7 +154,7 @@ impl<'g> Lowering<'g> {
         let Some(bias) = bias else { return Some(product) };
         let bias = self.tensor(bias)?;
         let dtype = self.tensors[product].dtype;
-        // The library adds it before it rounds.
+        // The library adds the bias before it rounds.
         let (Def::Map { function: ScalarFn::Cast, of }, wide) = (self.tensors[product].def.clone(), self.widen(bias)?)
         else {
             return self.map(ScalarFn::Binary(Binary::Add), &[product, bias], dtype);

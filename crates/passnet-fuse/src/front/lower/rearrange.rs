@@ -35,7 +35,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(x, shape, index, Keeps::Some))
     }
 
-    /// Returns the tensor with some dimensions backwards.
+    /// Returns the tensor with the order of some dimensions reversed.
     fn flipped(&mut self, call: &Call<'g>, x: TensorId) -> Option<TensorId> {
         let shape = self.tensors[x].shape.clone();
         let (_, mut index) = dimensions(&shape);
@@ -46,7 +46,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(x, shape, index, Keeps::Some))
     }
 
-    /// Returns the tensor as often as the result is larger, dimension by dimension.
+    /// Returns the tensor repeated along each dimension to the extent of the result.
     fn repeated(&mut self, x: TensorId, shape: &[i64]) -> Option<TensorId> {
         let from = self.tensors[x].shape.clone();
         let skipped = shape.len().checked_sub(from.len())?;

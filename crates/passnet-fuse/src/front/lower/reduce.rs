@@ -22,20 +22,20 @@ const FEW_ROWS: i64 = 64;
 /// Reads of a row from which a split saves more time than its second launch takes.
 const LONG_ROW: i64 = 1 << 17;
 
-/// Chunks of all rows together that are aimed at: eight for each multiprocessor of an H100.
+/// Target number of chunks of all rows together: eight for each multiprocessor of an H100.
 const CHUNKS: i64 = 1024;
 
-/// Range of the elements of a chunk that is aimed at.
+/// Smallest target number of elements of a chunk.
 const SHORT_CHUNK: i64 = 2048;
 const LONG_CHUNK: i64 = 8192;
 
 /// Rows of a reduction, cut into chunks of equal length.
 struct Chunks {
-    /// Shape of the operand, in which the dimension that is cut stands as two.
+    /// Shape of the operand, in which the dimension that is cut is split into two.
     shape: Vec<i64>,
-    /// Dimensions of that shape that are reduced.
+    /// Dimensions of `shape` that are reduced.
     reduced: Vec<bool>,
-    /// Dimensions within a chunk. The other reduced ones number the chunks of a row.
+    /// Dimensions of `shape` within a chunk. The other reduced dimensions number the chunks of a row.
     within: Vec<bool>,
     /// Elements of a chunk.
     length: i64,
@@ -45,14 +45,14 @@ struct Chunks {
 pub(super) struct Moments {
     /// Mean of each row. Reduced dimensions stay with extent 1.
     pub(super) mean: TensorId,
-    /// Each element less the mean of its row.
+    /// Each element minus the mean of its row.
     pub(super) centred: TensorId,
-    /// Sum of the squares of these for each row.
+    /// Sum of the squares of `centred` for each row.
     pub(super) squares: TensorId,
 }
 
 impl Lowering<'_> {
-    /// Returns a reduction over the dimensions marked, which stay with extent 1 where `keep` says so.
+    /// Returns a reduction over the marked dimensions. If `keep` is true, these stay with extent 1.
     pub(super) fn reduce(&mut self, fold: ReduceOp, of: TensorId, reduced: &[bool], keep: bool) -> TensorId {
         let Some(chunks) = self.chunks(of, reduced) else { return self.reduce_at_once(fold, of, reduced, keep) };
         let parts = self.reshape(of, &chunks.shape);
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         self.tensors[of].shape.iter().zip(reduced).filter(|&(_, &reduced)| reduced).map(|(&extent, _)| extent).product()
     }
 
-    /// Returns how to split the rows, or `None` where one program for each row is as good.
+    /// Returns how to split the rows, or `None` if one program for each row is as fast.
     fn chunks(&self, of: TensorId, reduced: &[bool]) -> Option<Chunks> {
         let of_row = self.row_length(of, reduced);
         let rows = self.tensors[of].numel() / of_row.max(1);
@@ -121,8 +121,8 @@ impl Lowering<'_> {
         (chunks.length * 4 >= SHORT_CHUNK).then_some(chunks)
     }
 
-    /// Returns a reduction over few elements as an expression of that many operands, first to last. A loop over so few does not
-    /// pay. Reduced dimensions stay with extent 1.
+    /// Returns a reduction over few elements as an expression with one operand for each element, first to last. A loop over so
+    /// few elements is slower. Reduced dimensions stay with extent 1.
     fn unrolled(&mut self, fold: ReduceOp, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
         let shape = self.tensors[of].shape.clone();
         let count = self.row_length(of, reduced);
@@ -158,8 +158,9 @@ impl Lowering<'_> {
         self.map(ScalarFn::DivideBy(count), &[sum], dtype)
     }
 
-    /// Returns mean and squared deviations of each row; `keep` is for the latter. Statistics of chunks are combined by the
-    /// formula of Chan, Golub and LeVeque (1979), which reads the operand once and loses no digits where the mean is large.
+    /// Returns the mean, the deviations and the sum of their squares for each row. `keep` is for the squares. Statistics of
+    /// chunks are combined by the formula of Chan, Golub and LeVeque (1979), which reads the operand once and loses no digits if
+    /// the mean is large.
     pub(super) fn moments(&mut self, x: TensorId, reduced: &[bool], keep: bool) -> Option<Moments> {
         let Some(chunks) = self.chunks(x, reduced) else {
             let mean = self.mean(x, reduced, true)?;
@@ -186,7 +187,7 @@ impl Lowering<'_> {
         Some(Moments { mean, centred, squares })
     }
 
-    /// Returns each element less the mean of its row, and the square of that.
+    /// Returns each element minus the mean of its row, and the square of this difference.
     fn deviation(&mut self, x: TensorId, mean: TensorId) -> Option<(TensorId, TensorId)> {
         let dtype = self.tensors[x].dtype;
         let centred = self.map(ScalarFn::Binary(Binary::Sub), &[x, mean], dtype)?;
@@ -194,7 +195,7 @@ impl Lowering<'_> {
         Some((centred, square))
     }
 
-    /// Returns mean and biased variance of each row, and each element less that mean.
+    /// Returns the mean and the biased variance of each row, and each element minus the mean.
     pub(super) fn variance_of(&mut self, x: TensorId, reduced: &[bool]) -> Option<(TensorId, TensorId, TensorId)> {
         let dtype = self.tensors[x].dtype;
         let moments = self.moments(x, reduced, true)?;

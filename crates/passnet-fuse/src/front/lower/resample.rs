@@ -31,8 +31,8 @@ impl Window {
         Self { size: [1, size], step: [1, step], padding: [0, padding], dilation: [1, dilation] }
     }
 
-    /// Returns whether the windows of a pooling from one shape to another end within the padding. With `ceil_mode` the last one
-    /// may not, and PyTorch then divides by fewer elements.
+    /// Returns whether the windows of a pooling from one shape to another end within the padding. With `ceil_mode`, the last
+    /// window may end outside, and PyTorch then divides by fewer elements.
     fn is_within(&self, from: &[i64], to: &[i64]) -> bool {
         let reach = |at: usize| (to[to.len() - 2 + at] - 1) * self.step[at] + self.size[at];
         to.len() >= 2 && (0..2).all(|at| reach(at) <= from[from.len() - 2 + at] + 2 * self.padding[at])
@@ -162,7 +162,7 @@ impl<'g> Lowering<'g> {
         (count > 0 && count <= LARGEST_WINDOW).then_some(window)
     }
 
-    /// Elements within reach of the windows.
+    /// Returns the elements within reach of the windows.
     fn padded(&mut self, x: TensorId, window: &Window, shape: &[i64], fill: PythonNumber) -> Option<TensorId> {
         let dtype = self.tensors[x].dtype;
         let from = self.tensors[x].shape.clone();
@@ -262,7 +262,7 @@ impl<'g> Lowering<'g> {
     }
 }
 
-/// One number for both dimensions, or one for each.
+/// Returns one number for both dimensions, or one number for each.
 fn pair(call: &Call<'_>, arg: Option<Arg>, default: [i64; 2]) -> Option<[i64; 2]> {
     let Some(arg) = arg else { return Some(default) };
     match call.ints(arg)?.as_slice() {

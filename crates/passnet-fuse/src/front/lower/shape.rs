@@ -281,7 +281,7 @@ impl StridedSlice {
     }
 }
 
-/// For each dimension of the result, the dimension of the operand.
+/// Returns, for each dimension of the result, the dimension of the operand.
 fn order_of(call: &Call<'_>, rank: usize) -> Option<Vec<usize>> {
     match call.name {
         "permute" => call.variadic_ints(1, "dims")?.into_iter().map(|dim| dimension(dim, rank)).collect(),

@@ -15,14 +15,14 @@ pub(crate) struct StorageChanges {
     /// Results of changes that have to be made to a graph's input, with that input; all other changes may be computed into
     /// fresh memory.
     pub(crate) updates: BTreeMap<ValueId, ValueId>,
-    /// Nodes that have to be in one region, because they see changes of one memory under several names.
+    /// Sets of nodes that each have to be in one region, because they see changes of the same memory under several names.
     pub(crate) together: BTreeSet<BTreeSet<NodeId>>,
 }
 
 /// A change that no region can follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// A change of the memory of this value, which is seen under another name: what touches it has to stay.
+    /// A change of this value's memory, which is seen under another name. All nodes that touch the memory have to stay.
     Memory(ValueId),
     /// A call that may change anything.
     Call,
@@ -35,7 +35,8 @@ pub(crate) struct TypedAliasClasses {
 }
 
 impl TypedAliasClasses {
-    /// `is_expressed` says which nodes are computed by definitions, whose results are fresh unless they are views.
+    /// Finds the sets of a graph. `is_expressed` returns whether a node is computed by definitions. The results of such nodes are
+    /// in fresh memory unless they are views.
     pub(crate) fn of(typed: &TypedGraph, is_expressed: &dyn Fn(NodeId) -> bool) -> Self {
         let graph = typed.graph();
         let mut storage = Self { parent: (0..graph.num_values() as u32).collect() };
@@ -131,7 +132,7 @@ impl TypedAliasClasses {
         Ok(changes)
     }
 
-    /// Returns whether the memory of a value belongs to a tensor that the graph's types describe.
+    /// Returns whether the memory of a value is that of tensors whose types the graph knows.
     fn is_of_tensors(&self, typed: &TypedGraph, value: ValueId) -> bool {
         let graph = typed.graph();
         let mut values = graph.inputs().chain(graph.nodes().map(|node| node.value));

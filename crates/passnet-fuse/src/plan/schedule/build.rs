@@ -142,7 +142,7 @@ impl StageBuilder<'_> {
         Statement::Store { buffer, dtype, at, value }
     }
 
-    /// First level on which the value can be computed; `None` where it needs a reduction of other rows.
+    /// Returns the first level on which the value can be computed; `None` if it needs a reduction of other rows.
     fn level(&self, value: ExprId, folds: &BTreeMap<TensorId, (usize, Vec<Index>)>) -> Option<usize> {
         let arena = &self.evaluator.arena;
         let mut level = 0;
@@ -159,8 +159,8 @@ impl StageBuilder<'_> {
     }
 }
 
-/// Returns the stage with as many levels in all segments. `None` where a reduction is on different levels: one of a
-/// `cat` whose pieces need different reductions.
+/// Returns the stage with the same number of levels in all segments. Returns `None` if a reduction is on different levels: one of
+/// a `cat` whose pieces need different reductions.
 fn with_equal_levels(mut stage: Stage) -> Option<Stage> {
     let counts = stage.segments.iter().map(|segment| segment.levels.len());
     let levels = counts.chain([stage.per_row.len()]).max().unwrap_or(0);
@@ -199,7 +199,7 @@ fn uses(index: &Index, vars: &BTreeSet<Var>) -> bool {
     let mut found = false;
     index.for_each_term(&mut |term| match term {
         Term::Var(var) => found |= vars.contains(var),
-        // The place that a tensor gives is only known at run time, so it counts as depending on everything.
+        // A position that a tensor contains is known only at run time, so it counts as depending on everything.
         Term::Value { .. } => found = true,
         Term::Div(..) | Term::Mod(..) => {}
     });

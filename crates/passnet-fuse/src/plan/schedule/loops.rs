@@ -110,8 +110,8 @@ impl StageBuilder<'_> {
         if is_running { RunningSums::arrange(stage, &self.evaluator.arena) } else { Some(stage) }
     }
 
-    /// Puts the outer loop first on which alone something expensive depends, so that it is computed once for all others:
-    /// the scale of a channel for all images of a batch.
+    /// Moves an outer loop to the front if something expensive depends on this loop alone. It is then computed once for all other
+    /// loops, such as the scale of a channel for all images of a batch.
     fn hoist(&self, stage: &mut Stage) {
         let arena = &self.evaluator.arena;
         let statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
@@ -196,7 +196,7 @@ impl StageBuilder<'_> {
         count
     }
 
-    /// A variable that is divided by a divisor of its extent.
+    /// Returns a variable that is divided by a divisor of its extent.
     fn divided_var(&self, stage: &Stage) -> Option<(Var, i64)> {
         let vars = &self.evaluator.vars;
         let mut found = None;
@@ -214,7 +214,7 @@ impl StageBuilder<'_> {
         found
     }
 
-    /// Positions along the innermost loop at which piecewise definitions change.
+    /// Returns the positions along the innermost loop at which piecewise definitions change.
     fn breakpoints(&self, stage: &Stage) -> Vec<i64> {
         let Some(Loop { var: Some(var), extent }) = stage.segments.first().map(|segment| segment.innermost.clone())
         else {
@@ -274,7 +274,7 @@ fn split_loop(stage: &Stage, extents: (&[i64], &[i64]), var: Var, by: i64) -> Op
     Some((outer, inner))
 }
 
-/// Without rows, the innermost loop is the row.
+/// Returns the outer and the inner loops. Without rows, the innermost loop is the row.
 fn flatten(outer: &[i64], inner: &[i64], is_flat: bool) -> (Vec<i64>, Vec<i64>) {
     if !is_flat {
         return (outer.to_vec(), inner.to_vec());

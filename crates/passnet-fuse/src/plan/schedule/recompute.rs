@@ -73,10 +73,10 @@ impl StageBuilder<'_> {
     }
 }
 
-/// Number of times that values of a stage are computed: once for each turn of the loops that they depend on and of the loops
-/// around these.
+/// Number of times that each value of a stage is computed: once for each iteration of the loops that the value depends on and of
+/// the loops around these.
 struct ComputationCounts {
-    /// Turns of the loop of each variable, times those of the loops around it.
+    /// Iterations of the loop of each variable, times those of the loops around it.
     turns: BTreeMap<Var, i64>,
     rows: i64,
 }

@@ -1,8 +1,7 @@
-//! Stages whose rows lie across memory, as those of a mean over another dimension than the last: neighbours in memory are in
-//! neighbouring rows.
+//! Stages whose neighbouring rows are neighbours in memory, such as a mean over a dimension other than the last.
 //!
-//! Such a stage goes through a block of rows side by side: the loop along the rows is outside, and inside it a loop over the
-//! rows of the block reads memory in order. A reduction then has a number for each row of the block.
+//! Such a stage is computed for a block of rows at a time: the loop along the rows is outside, and inside it a loop over the rows
+//! of the block reads memory in order. A reduction then has one number for each row of the block.
 
 use std::collections::BTreeSet;
 
@@ -31,24 +30,24 @@ pub(super) struct Across {
     varying: BTreeSet<ExprId>,
 }
 
-/// Rows of a block, as `columns` of `vectors.hpp`.
+/// Number of rows of a block, as `columns` of `vectors.hpp`.
 const BLOCK: i64 = 256;
 
 impl Across {
-    /// Blocks of rows side by side.
+    /// Returns the number of blocks into which the neighbouring rows are divided.
     fn blocks(&self) -> i64 {
         (self.extent + BLOCK - 1) / BLOCK
     }
 
-    /// Blocks of rows in all.
+    /// Returns the number of blocks for all iterations of the other outer loops together.
     pub(super) fn all_blocks(&self) -> i64 {
         self.blocks() * self.outer.iter().map(|nest| nest.extent).product::<i64>()
     }
 }
 
 impl CppPrinter<'_> {
-    /// Returns the stage seen across its rows, where that reads memory in order and all that differs between them has a
-    /// form in lanes.
+    /// Returns the stage seen across its rows, if this reads memory in order and all values that differ between rows have a form
+    /// in lanes.
     pub(super) fn across(&self, stage: &Stage) -> Option<Across> {
         let arena = &self.program.arena;
         let [segment] = stage.segments.as_slice() else { return None };
@@ -189,7 +188,7 @@ impl CppPrinter<'_> {
         }
     }
 
-    /// Takes a value into the reductions of a block of rows, at the row of the loop.
+    /// Adds a value to the reductions of a block of rows, at the row of the loop.
     pub(super) fn fold_across(&mut self, name: &str, fold: ReduceOp, value: &str) {
         let function = if fold == ReduceOp::Max { "maximum" } else { "minimum" };
         let line = match (fold, self.lanes.is_some()) {
@@ -200,7 +199,7 @@ impl CppPrinter<'_> {
         self.line(&line);
     }
 
-    /// Computes what depends on reductions and not on the place along a row, once per row, where statements need it.
+    /// Computes, once per row, the values that depend on reductions and not on the place along a row, if statements need them.
     fn keep_row_values(&mut self, stage: &Stage, across: &Across, order: &ValueDepths<'_>, statements: &[&Statement]) {
         let arena = &self.program.arena;
         let along: Vec<Var> =
@@ -249,12 +248,12 @@ impl CppPrinter<'_> {
         self.filled.extend(wanted);
     }
 
-    /// Values that statements always compute, without those that were kept.
+    /// Returns the values that statements always compute, without those that were kept.
     fn beyond_rows(&self, order: &ValueDepths<'_>, statements: &[&Statement]) -> Vec<ExprId> {
         order.certain_beyond(statements, &|id| self.rows.contains_key(&id) && self.filled.contains(&id))
     }
 
-    /// The loop over the rows of a block: in lanes, then one by one.
+    /// Prints the loop over the rows of a block: first in lanes, then one by one.
     fn over_columns(&mut self, across: &Across, here: &[ExprId], statements: &[&Statement]) {
         let here: Vec<ExprId> = here.iter().copied().filter(|id| across.varying.contains(id)).collect();
         let outside = self.names.clone();

@@ -1,8 +1,9 @@
 //! Products that a sum in the same operation contracts, although the compiler would not contract them.
 //!
 //! Eager mode rounds a product and a sum inside one operation once, as in `addcmul`. GCC contracts a product only if all its uses
-//! can be contracted and are in the same block. Two operations of a fused loop may share a product, and one that does
-//! not vary along the loop is computed outside of it. Such sums are printed as `multiply_add`.
+//! can be contracted and are in the same block. In a fused loop, two operations may share a product, and a product that does not
+//! vary along the loop is computed outside of it. GCC does not contract these products, so their sums are printed as
+//! `multiply_add`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +70,7 @@ pub(super) fn factors(arena: &Arena, product: ExprId) -> Option<(ExprId, ExprId)
     }
 }
 
-/// Loops and reductions that decide where a value is computed.
+/// Returns the loops and reductions that decide where a value is computed.
 fn place(arena: &Arena, id: ExprId) -> (BTreeSet<Var>, bool) {
     let (mut vars, mut is_reduced) = (BTreeSet::new(), false);
     for id in arena.reachable(&[id]) {

@@ -9,7 +9,7 @@ pub(super) enum Division {
     Slices { units: i64 },
     /// Blocks of neighbouring rows.
     Columns { units: i64 },
-    /// None: one part computes all.
+    /// Nowhere: one part computes the whole stage.
     Whole,
 }
 

@@ -1,5 +1,5 @@
-//! Functions of a program: one, or where it is divided among threads, one for each group of stages that do not read what others
-//! of the group write.
+//! Functions of a program. A program has one function, unless its work is divided among threads: then each group of stages that
+//! do not read each other's results has a function.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ impl StageGroup<'_> {
         let mut printer = CppPrinter::new(program, config);
         printer.parts = self.parts;
         for &(stage, share) in &self.stages {
-            // Exactly one part must compute it. The first part always exists.
+            // Exactly one part must compute an undivided stage. The first part always exists.
             let is_alone = share == Division::Whole && self.parts > 1;
             if is_alone {
                 printer.line("if (begin == 0) {");
@@ -81,7 +81,7 @@ impl StageGroup<'_> {
     }
 }
 
-/// Buffers that a stage reads and writes.
+/// Returns the buffers that a stage reads, and those that it writes.
 fn touched(program: &Program, stage: &Stage) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
     let statements = stage.segments.iter().flat_map(|segment| segment.levels.iter().flatten());
     let mut writes = BTreeSet::new();

@@ -80,7 +80,7 @@ impl CppPrinter<'_> {
     }
 }
 
-/// Rough cost of computing a value again at each element, in additions.
+/// Returns the rough cost of computing a value again at each element, in additions.
 fn cost(arena: &Arena, id: ExprId, var: Var) -> u32 {
     let of_one = |id: ExprId| match arena.get(id) {
         Expr::Load { dtype, at, .. } => match (dtype.size(), coefficient(at, var)) {

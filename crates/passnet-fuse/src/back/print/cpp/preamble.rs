@@ -11,8 +11,8 @@ pub(crate) const START: &str = "#include <passnet/vectors.hpp>\n\nusing namespac
 /// Products and sums within one operation may be contracted, as in PyTorch's own kernels. Those of two operations may not.
 const FLAGS: &[&str] = &["-ffp-contract=fast", "-Wno-psabi"];
 
-/// For kernels that round `double` to `float` and compute with the result in `double`: at the end of a loop, GCC 12 leaves this
-/// rounding out where it joins statements to vectors of AVX-512.
+/// Flag for kernels that round `double` to `float` and compute with the result in `double`. Without the flag, GCC 12 leaves out
+/// the rounding at the end of a loop where it joins statements to vectors of AVX-512.
 const KEEPS_ROUNDINGS: &str = "-fno-tree-slp-vectorize";
 
 /// Returns the flags of the compiler for kernels of some programs.

@@ -12,20 +12,21 @@ use crate::{
     },
 };
 
-/// Elements of a part: the least number that PyTorch gives to a thread.
+/// Number of elements of a part: the smallest number that PyTorch gives to a thread.
 const GRAIN: i64 = 32_768;
 /// Largest number of parts: several for each thread of a large CPU, because some threads are slower than others.
 const MOST_PARTS: i64 = 256;
-/// With at least this many rows, the loops over rows are divided, and otherwise the rows themselves.
+/// Number of rows from which the loops over rows are divided. With fewer rows, the rows themselves are divided.
 const MANY_ROWS: i64 = 64;
-/// Elements to which the ends of parts of a row are rounded: whole registers.
+/// Number of elements to which the ends of parts of a row are rounded: a multiple of whole registers.
 const STEP: i64 = 4 * LANES;
 
-/// Work of an element of a running sum: each addition waits for the one before.
+/// Work of one element of a running sum, as a multiple of other elements: each addition waits for the one before.
 const RUNNING_SUM: i64 = 4;
 
 impl CppPrinter<'_> {
-    /// Returns where a stage can be divided, and into how many parts. `blocks`: of rows, where it is computed across them.
+    /// Returns where a stage can be divided, and into how many parts. `blocks` is the number of blocks of rows if the stage is
+    /// computed across its rows.
     pub(super) fn share(&self, stage: &Stage, blocks: Option<i64>) -> (Division, i64) {
         // The number depends on sizes and not on the threads of the machine, so that equal tasks give equal files.
         let wanted = (self.work(stage) / GRAIN).min(MOST_PARTS);
@@ -45,7 +46,7 @@ impl CppPrinter<'_> {
         }
     }
 
-    /// Returns the elements of a stage, those counted more than once that are expensive or visited on several levels.
+    /// Returns the work of a stage in elements. Elements that are expensive or visited on several levels count more than once.
     fn work(&self, stage: &Stage) -> i64 {
         let arena = &self.program.arena;
         let rows: i64 = stage.outer.iter().chain(&stage.inner).map(|nest| nest.extent).product();

@@ -94,7 +94,7 @@ impl CppPrinter<'_> {
                 _ => None,
             };
             if let Some(product) = product.filter(|_| !self.rows.contains_key(&id)) {
-                // The product itself.
+                // The rounding is not printed: the name stands for the product itself.
                 let name = self.expr(product);
                 self.names.insert(id, name);
                 continue;
@@ -130,7 +130,7 @@ impl CppPrinter<'_> {
         self.lanes.as_ref().is_some_and(|(_, varying)| varying.contains(&id))
     }
 
-    /// Returns the text of a store of elements as they are in memory.
+    /// Returns the text of a store that copies elements without converting them.
     fn copy(&self, statement: &Statement) -> Option<String> {
         let Statement::Store { buffer, at, value, .. } = statement else { return None };
         let Expr::Load { buffer: from, at: place, .. } = self.program.arena.get(*value) else { return None };

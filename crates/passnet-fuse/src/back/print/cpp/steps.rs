@@ -60,7 +60,7 @@ impl CppPrinter<'_> {
     /// Returns how the end of a row is computed, after all whole registers.
     pub(super) fn tail(&self, segment: &Segment, here: &[ExprId], statements: &[&Statement]) -> Tail {
         let is_sum = |statement: &&Statement| matches!(statement, Statement::Reduce { fold: ReduceOp::Sum, .. });
-        // A second time, an input that is overwritten would be read with its new elements.
+        // The first elements cannot be computed a second time if they overwrite an input: their new values would be read.
         let is_overwritten = self.program.buffers.iter().any(|buffer| buffer.role == Role::Updated);
         // A part of a divided loop must not touch the elements of another part.
         let is_whole = segment.innermost.extent >= LANES && !self.is_sliced;
@@ -89,7 +89,7 @@ impl CppPrinter<'_> {
         self.close();
     }
 
-    /// Returns whether one of the values is of a function that costs as much in one lane as in all of them.
+    /// Returns whether one of the values calls a function that costs as much in one lane as in all lanes.
     fn is_expensive(&self, here: &[ExprId]) -> bool {
         let is_function =
             |id: &&ExprId| matches!(self.program.arena.get(**id), Expr::Unary(op, _) if op.is_expensive());

@@ -13,11 +13,11 @@ use crate::{
 };
 
 impl CppPrinter<'_> {
-    /// Returns a value as an operand: in a vectorised loop, a value that is the same for all elements is spread.
+    /// Returns a value as an operand. In a vectorised loop, a value that is the same for all elements is copied to all lanes.
     pub(super) fn operand(&self, id: ExprId) -> String {
         if self.lanes.is_some() && !self.has_lanes(id) {
             return match self.program.arena.get(id) {
-                // Integers are numbers of `float` in lanes.
+                // In lanes, integers are `float` numbers.
                 Expr::Int(value) => format!("splat({value}.0f)"),
                 _ => format!("splat({})", self.expr(id)),
             };
@@ -131,7 +131,7 @@ impl CppPrinter<'_> {
         format!("{function}({a})")
     }
 
-    /// Returns one of two values, which a condition chooses.
+    /// Returns the text of one of two values, chosen by a condition.
     fn chosen(&self, id: ExprId, condition: ExprId, sides: [ExprId; 2]) -> String {
         let has_lanes = self.has_lanes(id);
         let [a, b] = sides.map(|side| if has_lanes { self.operand(side) } else { self.expr(side) });
@@ -203,7 +203,7 @@ impl CppPrinter<'_> {
     }
 }
 
-/// Returns a condition that the compiler cannot look into.
+/// Returns a condition that is hidden from the compiler's optimisations.
 pub(super) fn kept(condition: &str) -> String {
     if condition.starts_with('(') { format!("kept{condition}") } else { format!("kept({condition})") }
 }

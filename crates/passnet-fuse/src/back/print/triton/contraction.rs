@@ -74,7 +74,7 @@ impl TritonPrinter<'_> {
         }
         self.indent -= 1;
         if let Some(rest) = rest {
-            // An infinite factor makes `rest` NaN. It is skipped, because the other sum is infinite or NaN already.
+            // An infinite factor makes `rest` NaN. Then `rest` is not added, because the other sum is infinite or NaN already.
             self.line(&format!("{sum} += tl.where(tl.abs({rest}) < float(\"inf\"), {rest}, 0.0)"));
         }
         self.turn(TILE_NAMES, tile(down, across), rows, columns);
@@ -89,8 +89,8 @@ impl TritonPrinter<'_> {
         zeros
     }
 
-    /// Adds a product of `float32`, as three products of TF32, to two sums: `sum` of the leading parts of the factors, `rest` of what
-    /// they leave. Together they have the precision of `float32`, with other roundings.
+    /// Adds a product of `float32`, computed as three products of TF32, to two sums: `sum` takes the leading parts of the
+    /// factors, `rest` the remaining parts. Together they have the precision of `float32`, with other roundings.
     ///
     /// Triton's own `tf32x3` rounds the leading part of a subnormal number to 0. Its product with infinity is then NaN instead of
     /// infinity.
@@ -110,7 +110,7 @@ impl TritonPrinter<'_> {
         }
     }
 
-    /// The position of the program's tile.
+    /// Prints the position of the program's tile.
     fn place_tile(&mut self, contraction: &Contraction) {
         let (down, across) = contraction.tiles();
         let batch = super::named(contraction.batch.iter(), "batch", "b");
@@ -131,7 +131,7 @@ impl TritonPrinter<'_> {
         ));
     }
 
-    /// Prints later values on another tile.
+    /// Switches to another tile, on which later values are printed.
     fn turn(&mut self, axes: TileNames, tile: Tile, rows: Vec<(Loop, String)>, columns: Vec<(Loop, String)>) {
         (self.axes, self.tile, self.rows, self.columns) = (axes, tile, rows, columns);
         self.names.clear();

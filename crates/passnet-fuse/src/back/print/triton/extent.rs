@@ -17,13 +17,13 @@ impl Extent {
     }
 }
 
-/// A condition under which values are loaded: number 0 is none.
+/// A condition under which values are loaded. Number 0 stands for no condition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoadCondition {
     pub(super) name: String,
     pub(super) extent: Extent,
     /// Number of the condition that this one narrows.
     pub(super) outer: usize,
-    /// Variables that it adds to that one.
+    /// Variables of this condition that the outer condition does not have.
     pub(super) vars: BTreeSet<Var>,
 }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl TritonPrinter<'_> {
-    /// A level along the whole row in steps.
+    /// Prints a level that goes along the whole row in steps.
     pub(super) fn looped(&mut self, statements: &[&Statement]) {
         let Tile { block_rows, block_columns, columns, .. } = self.tile;
         for statement in statements {
@@ -63,8 +63,8 @@ impl TritonPrinter<'_> {
         }
     }
 
-    /// Values that are computed in any case, operands first: not those behind the condition of a guard, unless they can be loaded
-    /// without it.
+    /// Returns the values that are computed in any case, operands first. Values behind the condition of a guard are left out,
+    /// unless they can be loaded without the condition.
     fn outside_conditions(&self, roots: &[ExprId]) -> Vec<ExprId> {
         let mut found = BTreeSet::new();
         let mut seen = BTreeSet::new();
@@ -87,7 +87,7 @@ impl TritonPrinter<'_> {
         found.into_iter().collect()
     }
 
-    /// A statement on a tile that holds the whole row.
+    /// Prints a statement on a tile that holds the whole row.
     pub(super) fn whole(&mut self, statement: &Statement) {
         let Statement::Reduce { tensor, fold, kind, value } = statement else { return self.store(statement) };
         let value = self.masked(*value, *fold, *kind);

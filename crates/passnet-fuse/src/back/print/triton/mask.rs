@@ -78,9 +78,9 @@ impl TritonPrinter<'_> {
         condition
     }
 
-    /// `condition` and the value of `id` (or its opposite).
+    /// Returns the number of the condition that `condition` holds and the value of `id` is true, or false if `holds` is false.
     pub(super) fn narrowed(&mut self, condition: usize, id: ExprId, holds: bool) -> usize {
-        // Reads under one condition share its name, and so one mask.
+        // Reads under one condition share its name, and with it one mask.
         if let Some(&known) = self.known_conditions.get(&(condition, id, holds)) {
             return known;
         }

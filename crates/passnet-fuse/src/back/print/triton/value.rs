@@ -158,7 +158,7 @@ impl TritonPrinter<'_> {
         if let (Binary::Div, Expr::Unary(Unary::Sqrt, x)) = (op, self.arena.get(b))
             && *self.arena.get(a) == one
         {
-            // With something added, as normalisations do, no operand is that small.
+            // A sum, as in normalisations, is never subnormal, so it does not need the slower function.
             let is_sum = matches!(self.arena.get(*x), Expr::Binary(Binary::Add, ..));
             let function = if is_sum { "libdevice.rsqrt" } else { "inverse_root" };
             return format!("{function}({})", self.value(*x, condition));
@@ -204,8 +204,8 @@ impl TritonPrinter<'_> {
         }
     }
 
-    /// A product that is rounded before something is added to it: the compiler of CUDA devices makes one rounding of both else,
-    /// also where a half type is stored between them.
+    /// Returns the text of a product that is rounded before something is added to it. Otherwise the compiler for CUDA devices
+    /// would round product and sum together, even where a half type is stored between them.
     fn rounded_product(&mut self, op: Binary, a: ExprId, b: ExprId, condition: usize) -> String {
         let inverse = if op == Binary::Div { self.inverse(b) } else { None };
         let (a, b) = (self.value(a, condition), inverse.unwrap_or_else(|| self.value(b, condition)));
@@ -289,7 +289,7 @@ fn float_literal(value: f64, kind: ValueKind) -> String {
         return format!("float(\"{name}\")");
     }
     match kind {
-        // Written in short, the largest number is larger, and Triton takes it for a `float64`.
+        // The shortest digits of the largest `float32` give a larger number, which Triton would take for a `float64`.
         ValueKind::F32 if (value as f32).abs() == f32::MAX => format!("{:?}", f64::from(value as f32)),
         ValueKind::F32 => format!("{:?}", value as f32),
         _ => format!("{value:?}"),
