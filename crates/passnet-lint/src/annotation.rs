@@ -1,4 +1,4 @@
-//! Annotations that are types and nothing else.
+//! Check that annotations consist of types only.
 
 use ruff_python_ast::{Expr, Operator};
 
@@ -12,7 +12,7 @@ pub(super) fn is_type(expr: &Expr) -> bool {
         Expr::Tuple(tuple) => tuple.elts.iter().all(is_type),
         Expr::List(list) => list.elts.iter().all(is_type),
         Expr::NoneLiteral(_) | Expr::EllipsisLiteral(_) => true,
-        // A type in quotes: tools evaluate these, so nothing but dotted names.
+        // A type in quotes: tools evaluate such strings, so only dotted names are accepted.
         Expr::StringLiteral(text) => {
             let text = text.value.to_str();
             !text.contains("__") && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '*'))

@@ -1,6 +1,6 @@
 //! A walk over code that is not run by Python but read by a compiler: Triton kernels and traced patterns.
 //!
-//! The two languages differ in names, attributes and a few constructs; how it is walked does not.
+//! The two languages differ in names, attributes and a few constructs. The walk is the same for both.
 
 use ruff_python_ast::{Expr, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
@@ -12,26 +12,26 @@ use super::{
 
 /// The language of a kind of compiled code.
 pub(super) trait Dialect {
-    /// True if control flow may stand in it.
+    /// True if the language has control flow.
     const CONTROL_FLOW: bool;
 
     /// Returns whether a dotted name of an imported package may be used.
     fn allows_path(path: &str) -> bool;
 
-    /// Returns whether any value may be asked for this attribute.
+    /// Returns whether this attribute may be read from any value.
     fn allows_attribute(name: &str) -> bool;
 
     /// Returns whether a builtin may be used.
     fn allows_builtin(name: &str) -> bool;
 
-    /// Returns whether a value of the module may be used by name.
+    /// Returns whether a module-level value may be used by its name.
     fn allows_value(value: &Value) -> bool;
 
-    /// Makes the finding.
+    /// Reports a finding of this language.
     fn report(flow: &mut Flow<'_>, frame: CodeLocation, range: TextRange, subject: String);
 }
 
-/// Checks one function.
+/// Checks the body of one function.
 pub(super) fn check<'a, D: Dialect>(
     flow: &mut Flow<'a>,
     id: FunctionId,
@@ -122,7 +122,7 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
         }
     }
 
-    /// An assignment target: names bind, elements are written by the compiler's own rules.
+    /// Checks an assignment target. Names are bound; elements are written by the compiler's own rules.
     fn target(&mut self, target: &'a Expr) {
         match target {
             Expr::Name(_) => {}
@@ -177,7 +177,7 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
         }
     }
 
-    /// A name or a chain of attributes; the dotted path it spells so far, if it starts at an import.
+    /// Checks a name or a chain of attributes. Returns the dotted path that it spells so far, if it starts at an import.
     fn resolved(&mut self, expr: &'a Expr) {
         if let Some(path) = self.path(expr)
             && !D::allows_path(&path)
@@ -190,7 +190,7 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
         match expr {
             Expr::Name(name) => {
                 let name = name.id.as_str();
-                // Locals hold values of the compiled language. Only names from outside can bring Python in.
+                // Locals hold values of the compiled language. Only a name from outside can refer to a Python object.
                 if self.flow.is_local(self.id, name) {
                     return None;
                 }

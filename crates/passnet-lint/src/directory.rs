@@ -1,4 +1,4 @@
-//! A pass directory as a whole.
+//! Checks of a pass directory as a whole.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ pub const MAX_FILES: usize = 256;
 /// Largest number of bytes in all files together.
 const MAX_TOTAL_BYTES: usize = 2 * 1024 * 1024;
 
-/// Checks a pass directory, given as file names relative to it with their content. Findings come in the order of files
-/// and lines; none means that the directory may be run.
+/// Checks a pass directory, given as file names relative to it with their content. Findings are in the order of files and lines.
+/// An empty list means that the directory may be run.
 ///
-/// Never panics, and ends in time proportional to their size.
+/// Never panics. The time is proportional to the size of the files.
 pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
     // A set: several checks can find the same thing, and findings are returned in the order of files and lines.
     let mut findings = BTreeSet::new();
-    // The limits come first, because the time of everything below grows with the text.
+    // The limits are checked first, because the time of all later checks grows with the text.
     let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
     if files.len() > MAX_FILES || total > MAX_TOTAL_BYTES {
         let limit = format!("{MAX_FILES} files and {} KiB", MAX_TOTAL_BYTES / 1024);
@@ -45,7 +45,7 @@ pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
             findings.insert(whole(name, &UnexpectedFile { subject: (*name).to_owned() }));
             continue;
         };
-        // Reported, and still parsed, so that its author sees the other findings at once.
+        // A wrong name is reported, and the file is still parsed, so that its author sees the other findings at once.
         if !is_module_name(stem) {
             findings.insert(whole(name, &ModuleName { subject: (*name).to_owned() }));
         }
@@ -74,7 +74,7 @@ pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
     findings.into_iter().collect()
 }
 
-/// Kernels and patterns.
+/// Checks kernels and patterns.
 fn check_compiled(flow: &mut Flow<'_>) {
     let compiled: Vec<_> = flow
         .functions()
@@ -95,20 +95,20 @@ fn check_compiled(flow: &mut Flow<'_>) {
     }
 }
 
-/// Returns a finding about a whole file.
+/// Returns a finding about a file as a whole.
 fn whole(file: &str, violation: &impl Violation) -> Finding {
     locate(file, "", TextRange::default(), violation)
 }
 
-/// ASCII identifier, not dunder, and no module that passes import.
+/// Returns whether a name is an ASCII identifier without leading underscores, and not the name of a module that passes import.
 fn is_module_name(stem: &str) -> bool {
     let plain =
         stem.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !stem.starts_with(|c: char| c.is_ascii_digit());
-    // A file with the name of an allowed module would be imported in its place, or hidden by it.
+    // Python would import a file with the name of an allowed module in place of the module, or the module in place of the file.
     plain && !stem.is_empty() && !stem.starts_with("__") && !IMPORTABLE_ROOTS.contains(&stem)
 }
 
-/// Returns the names that the order file lists; the error says what is wrong with it.
+/// Returns the names that the order file lists. The error describes the problem with the file.
 fn order_of(order: Option<&[u8]>, files: &[(&str, &[u8])]) -> Result<Vec<String>, String> {
     let bytes = order.ok_or_else(|| format!("there is no `{ORDER_FILE}`"))?;
     if bytes.len() > MAX_FILE_BYTES {

@@ -1,10 +1,10 @@
-//! Findings of the data flow, and the proof of each that a value carries.
+//! Findings of the data flow. A value that became unknown because of a finding carries a proof of that finding.
 //!
-//! A value that follows from a finding is unknown, and what is done with it is not reported again. That would hide
-//! attacks if the finding itself could get lost: the data flow repeats until nothing changes, and a variable that became
-//! unknown in one round would never show the reason in a later one. So `Value::Reported` holds
-//! a [`RecordedFinding`], which only [`Findings::record`] makes, and a finding is kept as long as a value holds its evidence.
-//! A directory without findings therefore has no value that is unknown because something was reported.
+//! A value that follows from a finding is unknown, and later uses of the value are not reported again. This would hide attacks if
+//! the finding could get lost: the data flow repeats until nothing changes, and a variable that became unknown in one round never
+//! shows the reason in a later round. So `Value::Reported` holds a [`RecordedFinding`], which only [`Findings::record`] makes,
+//! and a finding is kept as long as a value holds its evidence. A directory without findings therefore has no value that is
+//! unknown because something was reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use ruff_text_size::TextRange;
 
 use super::{finding::Finding, ids::ModuleId, rule::Violation, source::ParsedFile};
 
-/// Findings after which no more are listed.
+/// Largest number of findings that are listed.
 const MAX_FINDINGS: usize = 200;
 
 /// Proof that a finding was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RecordedFinding(usize);
 
-/// A finding without its position in lines, which is looked up only for those that are listed.
+/// A finding by byte offsets. Lines and columns are computed only for findings that are listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct FindingKey {
     module: ModuleId,
@@ -29,7 +29,7 @@ struct FindingKey {
     message: String,
 }
 
-/// All findings that the data flow made in any round, and those that hold in the end.
+/// All findings that the data flow made in any round, and those among them that are confirmed.
 #[derive(Default)]
 pub(super) struct Findings {
     numbers: BTreeMap<FindingKey, RecordedFinding>,
@@ -38,7 +38,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Records a finding; `confirmed` ones are listed even if no value depends on them.
+    /// Records a finding. If `confirmed` is true, the finding is listed even if no value depends on it.
     pub(super) fn record<V: Violation>(
         &mut self,
         module: ModuleId,
@@ -57,7 +57,7 @@ impl Findings {
         evidence
     }
 
-    /// Keeps the finding that a value follows from.
+    /// Confirms the finding that made a value unknown.
     pub(super) fn confirm(&mut self, evidence: RecordedFinding) {
         self.confirmed.insert(evidence);
     }

@@ -14,15 +14,15 @@ pub struct Position {
 pub struct Finding {
     /// File name, relative to the pass directory.
     pub file: String,
-    /// First character.
+    /// Position of the first character.
     pub start: Position,
-    /// Behind the last character; equal to `start` where the finding is about the whole file.
+    /// Position behind the last character. Equal to `start` if the finding is about the whole file.
     pub end: Position,
     /// Rule id, e.g. `PN201`.
     pub rule: &'static str,
     /// Rule name, e.g. `import-not-allowed`.
     pub name: &'static str,
     pub message: String,
-    /// The fix.
+    /// Instruction that says how to fix the problem.
     pub help: &'static str,
 }

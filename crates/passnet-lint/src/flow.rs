@@ -1,9 +1,9 @@
 //! Data flow through the host code of a pass directory.
 //!
-//! An abstract interpreter runs every function over the values of [`Value`], ignoring the order of statements: a variable
-//! holds the join of all that is assigned to it anywhere. It repeats until nothing changes and then once more to report, so
-//! a finding is made once and of the final values. A value that it cannot follow becomes [`Value::Mixed`], and any use of that
-//! is a finding: unknown is rejected, never assumed harmless.
+//! An abstract interpreter runs every function over the values of [`Value`]. It ignores the order of statements: a variable holds
+//! the join of all values that are assigned to it anywhere. It repeats until nothing changes. Then it runs once more to report,
+//! so each finding is made once and from the final values. A value that it cannot follow becomes [`Value::Mixed`], and any use of
+//! such a value is a finding: unknown values are rejected, never assumed to be harmless.
 
 mod api;
 mod arguments;
@@ -33,13 +33,13 @@ use super::{
 
 pub(super) use super::ids::{FunctionId, ModuleId};
 
-/// Rounds after which a directory counts as too intricate to follow. Honest ones need three to five.
+/// Number of rounds after which a directory is rejected as too intricate. Honest directories need three to five.
 const MAX_ROUNDS: usize = 40;
 
 /// Purpose of a function; each kind has separate rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FunctionRole {
-    /// Wrappers, helpers, grid functions: run on the host around launches.
+    /// Wrappers, helpers and grid functions, which run on the host around launches.
     Host,
     /// Compiled by Triton.
     Kernel,
@@ -59,12 +59,12 @@ pub(super) enum Body<'a> {
 /// A function or lambda of the directory.
 pub(super) struct CheckedFunction<'a> {
     pub(super) module: ModuleId,
-    /// The function it is defined in.
+    /// The function inside which this one is defined.
     pub(super) parent: Option<FunctionId>,
     pub(super) role: FunctionRole,
     pub(super) parameters: Option<&'a Parameters>,
     pub(super) body: Body<'a>,
-    /// Variables that the function binds, with all that they may hold.
+    /// Variables that the function binds, with the join of all values that they may hold.
     locals: BTreeMap<&'a str, Value>,
     returned: Value,
 }
@@ -81,7 +81,7 @@ struct Module<'a> {
     names: BTreeMap<&'a str, Binding<'a>>,
 }
 
-/// Place of code: its file, and the function it is in.
+/// Place of code: the file, and the function that contains the code.
 #[derive(Clone, Copy)]
 pub(super) struct CodeLocation {
     pub(super) module: ModuleId,
@@ -99,7 +99,7 @@ pub(super) struct Flow<'a> {
     changed: bool,
     reporting: bool,
     findings: Findings,
-    /// Values that an attribute was asked of in the reporting round.
+    /// Values from which an attribute was read in the reporting round.
     #[cfg(test)]
     bases: Vec<(TextRange, Value)>,
 }
@@ -121,7 +121,7 @@ impl<'a> Flow<'a> {
             #[cfg(test)]
             bases: Vec::new(),
         };
-        // Imports of all files come first: they say which decorators make a kernel.
+        // Imports of all files come first, because they decide which decorators make a kernel.
         for id in flow.module_ids() {
             flow.register_imports(id);
         }
@@ -137,14 +137,14 @@ impl<'a> Flow<'a> {
     pub(super) fn run(&mut self) {
         self.seed_entry_points();
         let mut rounds = self.settle(0);
-        // Only once the calls are known is it clear which parameters nothing reaches; tensors given to them open new
-        // flows.
+        // Parameters that no call reaches are known only once all calls are known. The tensors that they then get may lead to new
+        // calls.
         if self.seed_uncalled() {
             rounds = self.settle(rounds);
         }
         self.reporting = true;
         self.round();
-        // Findings before the fixed point may miss a value, so such a directory is refused instead of judged.
+        // Before the fixed point, findings may miss a value. So such a directory is refused.
         if rounds >= MAX_ROUNDS {
             let violation = TooLarge {
                 subject: "the data flow between functions".to_owned(),
@@ -154,7 +154,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the findings that hold at the end, among them that of every value that a finding made unknown.
+    /// Returns the findings that hold at the end, including the findings that made values unknown.
     pub(super) fn into_findings(mut self) -> BTreeSet<Finding> {
         let names = self.modules.iter().flat_map(|module| module.names.values());
         let bound = names.filter_map(|binding| match binding {
@@ -217,7 +217,7 @@ impl<'a> Flow<'a> {
         Value::Reported(self.findings.record(module, node.range(), violation, self.reporting))
     }
 
-    /// Returns the site of a container expression, holding at least `element`.
+    /// Returns the site of a container expression. The site holds at least `element`.
     fn site(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> SiteId {
         let next = SiteId(self.heap.len());
         let site = *self.site_at.entry((frame.module, node.range().start())).or_insert(next);
@@ -262,12 +262,12 @@ impl<'a> Flow<'a> {
         sites.iter().fold(Value::Nothing, |joined, site| joined.join(self.heap[site.0].clone()))
     }
 
-    /// Returns whether the value is data without power through and through: fit for host arithmetic, printing, comparing.
+    /// Returns whether a value and all of its parts are plain data: fit for host arithmetic, printing and comparisons.
     fn is_plain(&self, value: &Value) -> bool {
         self.all_parts(value, &mut |part| matches!(part, Value::Nothing | Value::Plain | Value::LaunchArgument))
     }
 
-    /// Returns whether all parts of a value, elements of tuples and containers included, satisfy the test.
+    /// Returns whether all parts of a value satisfy the test, including elements of tuples and containers.
     fn all_parts(&self, value: &Value, test: &mut dyn FnMut(&Value) -> bool) -> bool {
         // A container can hold itself.
         let mut seen = BTreeSet::new();
@@ -280,7 +280,7 @@ impl<'a> Flow<'a> {
                         sites.into_iter().filter(|site| seen.insert(*site)).map(|site| self.heap[site.0].clone()),
                     );
                 }
-                // Its finding is recorded already. A second one for each use would hide the first.
+                // Its finding is recorded already. A second finding for each use would hide the first one.
                 Value::Reported(_) => {}
                 part if test(&part) => {}
                 _ => return false,

@@ -1,6 +1,6 @@
 //! Modules that a pass may import.
 
-/// Modules that a pass may import. Public names imported *from* them are judged where they are used.
+/// Modules that a pass may import. Names that are imported *from* them are checked where they are used.
 pub(crate) const IMPORTABLE: &[&str] = &[
     "math",
     "operator",
@@ -23,5 +23,5 @@ pub(crate) const IMPORTABLE: &[&str] = &[
     "typing",
 ];
 
-/// First components of the importable modules: no file of a directory may have such a name.
+/// First components of the importable modules. No file of a directory may have such a name.
 pub(crate) const IMPORTABLE_ROOTS: &[&str] = &["math", "operator", "pass_dir", "passnet", "torch", "triton", "typing"];

@@ -9,7 +9,7 @@ use super::{
     value::Value,
 };
 
-/// Names of `triton.language` that kernels may not use: assembly, printing, pointers from numbers, and the compiler's insides.
+/// Names of `triton.language` that kernels may not use: assembly, printing, pointers from numbers, and compiler internals.
 const EXCLUDED: &[&str] = &[
     "aggregate_replace",
     "core",
@@ -25,7 +25,7 @@ const EXCLUDED: &[&str] = &[
     "to_tensor",
 ];
 
-/// Names of `triton.language` as of Triton 3.9 and earlier.
+/// Allowed names of `triton.language`, as of Triton 3.9 and earlier.
 const LANGUAGE: &[&str] = &[
     "PropagateNan",
     "TRITON_MAX_TENSOR_NUMEL",
@@ -244,7 +244,8 @@ impl Dialect for TritonLanguage {
     fn allows_path(path: &str) -> bool {
         let Some((module, name)) = path.rsplit_once('.') else { return false };
         match module {
-            // Both lists: a name that a later version of Triton adds is refused until someone has read what it does.
+            // Both lists are needed: a name that a later version of Triton adds is refused until a person has checked what it
+            // does.
             "triton.language" => LANGUAGE.contains(&name) && !EXCLUDED.contains(&name) && name != "libdevice",
             "triton.language.math" => MATH.contains(&name),
             "triton.language.extra.libdevice"

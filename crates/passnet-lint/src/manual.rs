@@ -1,10 +1,10 @@
-//! The registry of rules, and its manual.
+//! The list of all rules, and the manual that is made from it.
 
 use std::fmt::Write as _;
 
 use super::{rule::Rule, rules::ALL};
 
-/// Every rule, by id.
+/// All rules, in the order of their ids.
 pub fn rules() -> &'static [Rule] {
     ALL
 }

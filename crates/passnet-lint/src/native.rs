@@ -1,10 +1,10 @@
 //! C++ and CUDA sources: a token scan, not a parser.
 //!
-//! The scan knows scopes of variables and conditions of the preprocessor, but no types. It follows the same principle as
-//! the rest: a name may be called if the source defines it wherever it is compiled, or if it is on a list; names that
-//! headers declare and that reach outside may be names of variables only. No function is used as a value, so nothing can
-//! be called but by name. Text that would need a parser to judge is rejected: pasting macros, function pointers, calls of
-//! computed values, line splicing.
+//! The scan knows scopes of variables and conditions of the preprocessor, but no types. It follows the principle of the other
+//! rules. A name may be called if the source defines it wherever the call is compiled, or if the name is on a list. A name that
+//! headers declare and that gives access to the system may only be the name of a variable. No function may be used as a value, so
+//! a function can only be called by its name. Text that only a parser could judge is rejected: pasting macros, function pointers,
+//! calls of computed values, line splicing.
 
 mod calls;
 mod constants;
@@ -36,12 +36,12 @@ pub(super) enum ScanFinding {
 /// A place in the source: byte offset and length.
 pub(super) type Span = (usize, usize);
 
-/// The library that a source includes by [`VECTORS_DIRECTIVE`]; the compiler gets the same file.
+/// The library that a source includes with [`VECTORS_DIRECTIVE`]. The compiler gets the same file.
 const VECTORS: &str = include_str!("../../../python/passnet/kernels/vectors.hpp");
 
 const VECTORS_DIRECTIVE: &str = "#include <passnet/vectors.hpp>";
 
-/// Reads a source, in which `defined` are names of types that compiler flags define.
+/// Scans a source. `defined` are the names of types that compiler flags define.
 pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Span, ScanFinding)> {
     let is_used = match tokenize(text) {
         Ok((_, directives, _)) => directives.iter().any(|directive| directive.text == VECTORS_DIRECTIVE),
@@ -84,7 +84,7 @@ struct NativeScan<'t> {
     guards: Guards,
     definitions: Definitions<'t>,
     variables: Variables<'t>,
-    /// Parameters, by the token that declares them, and whether they are called or passed on and nothing else.
+    /// Parameters, by the token that declares each. True if the parameter is only called or passed on.
     only_called: BTreeMap<usize, bool>,
     found: Vec<(Span, ScanFinding)>,
 }

@@ -18,7 +18,7 @@ static FUNCTIONS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| include_str!("nam
 /// Methods and attributes of `torch.Tensor`, one name per line.
 static METHODS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| include_str!("names/tensor.txt").lines().collect());
 
-/// Namespaces that hold nothing but operators.
+/// Namespaces that contain operators only.
 const OPERATOR_NAMESPACES: &[&str] = &["torch._C._nn", "torch._C._fft", "torch._C._linalg", "torch._C._special"];
 
 /// Builtins that patterns of captured graphs contain.
@@ -49,7 +49,7 @@ impl Dialect for PatternLanguage {
     }
 
     fn allows_attribute(name: &str) -> bool {
-        // The last two name overloads: `torch.ops.aten.add.Tensor`.
+        // `default`, `Tensor` and the like also name overloads: `torch.ops.aten.add.Tensor`.
         METHODS.contains(name) || matches!(name, "default" | "int" | "Tensor" | "Scalar" | "dim" | "out")
     }
 

@@ -1,4 +1,4 @@
-//! From a directory on disk to what [`lint_dir`](super::lint_dir) takes.
+//! Reading of a pass directory from disk, in the form that [`lint_dir`](super::lint_dir) takes.
 
 use std::{io, path::Path};
 
@@ -24,10 +24,11 @@ pub struct PassFile {
     pub bytes: Vec<u8>,
 }
 
-/// Reads a pass directory or a pass library and checks its passes. Folders of byte code that importing left behind are findings
-/// like any other: a cached module is not what was read.
+/// Reads a pass directory or a pass library and checks its passes. Folders of byte code that an import left behind are findings
+/// too, because Python could run the byte code instead of the text that was checked.
 ///
-/// Errors: the directory or a file of it cannot be read.
+/// # Errors
+/// If the directory or one of its files cannot be read.
 pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
     let mut files = Vec::new();
     let mut findings = Vec::new();
@@ -41,7 +42,7 @@ pub fn read_dir(directory: &Path) -> io::Result<(Vec<PassFile>, Vec<Finding>)> {
         let name = entry.file_name().to_string_lossy().into_owned();
         // `metadata` would follow a link to a file outside the directory.
         let metadata = fs::symlink_metadata(entry.path())?;
-        // `passnet optimize` writes one next to the passes of a library. It is no part of them: workers do not get it.
+        // `passnet optimize` writes a manifest next to the passes of a library. Workers do not get it, so it is not checked.
         if name == MANIFEST && metadata.is_file() {
             continue;
         }
@@ -89,7 +90,7 @@ mod tests {
         let (files, findings) = read_dir(root.path()).unwrap();
         assert_eq!(files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), [ORDER_FILE]);
         assert!(findings.iter().all(|finding| finding.file != MANIFEST));
-        // Only a file of that name is one.
+        // Only a file, not a folder, of that name is a manifest.
         fs::remove_file(root.path().join(MANIFEST)).unwrap();
         fs::create_dir(root.path().join(MANIFEST)).unwrap();
         assert!(read_dir(root.path()).unwrap().1.iter().any(|finding| finding.rule == UnexpectedFile::ID));

@@ -1,4 +1,4 @@
-//! Findings for people and for machines.
+//! Findings in formats for people and for programs.
 
 mod sarif;
 mod text;
@@ -21,7 +21,7 @@ pub struct JsonReport<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    /// Returns the document of these findings.
+    /// Returns the document for these findings.
     pub fn new(findings: &'a [Finding]) -> Self {
         Self { schema_version: SCHEMA_VERSION, findings }
     }

@@ -1,28 +1,29 @@
-//! Rules, and their manuals, which are read from their sources.
+//! Rules, and their manuals, which are read from the sources of the rules.
 
-/// A violation of one rule: the struct's fields say what was found, its documentation is the rule's manual.
+/// A violation of one rule. The fields of the struct describe the problem. The documentation of the struct is the manual of the
+/// rule.
 pub(super) trait Violation {
     /// Stable identifier, `PN` and three digits.
     const ID: &'static str;
-    /// The subject of the rule, in kebab case.
+    /// Subject of the rule, in kebab case.
     const NAME: &'static str;
     /// Text of the file that defines the rule.
     const SOURCE: &'static str;
-    /// The fix, in one line.
+    /// Instruction that says how to fix the problem, in one line.
     const HELP: &'static str;
 
-    /// Returns the problem, in one line.
+    /// Returns the description of the problem, in one line.
     fn message(&self) -> String;
 }
 
-/// An entry of the registry.
+/// A rule as data: an entry of the list of all rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Stable identifier, e.g. `PN201`.
     pub id: &'static str,
-    /// The subject of the rule, e.g. `import-not-allowed`.
+    /// Subject of the rule, e.g. `import-not-allowed`.
     pub name: &'static str,
-    /// The fix, in one line.
+    /// Instruction that says how to fix the problem, in one line.
     pub help: &'static str,
     source: &'static str,
 }

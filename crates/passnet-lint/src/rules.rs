@@ -80,7 +80,7 @@ pub(crate) use unknown_name::UnknownName;
 
 use crate::rule::Rule;
 
-/// Every rule, by id.
+/// All rules, in the order of their ids.
 pub(crate) const ALL: &[Rule] = &[
     Rule::of::<UnexpectedFile>(),
     Rule::of::<TooLarge>(),

@@ -1,4 +1,5 @@
-//! One file: text to syntax tree, within limits, and without text that reads in two ways.
+//! One file: from text to syntax tree, within limits. Text that people, Python and this checker could read differently is
+//! rejected.
 
 use ruff_python_ast::{CmpOp, Expr, Stmt, Suite, token::TokenKind};
 use ruff_python_parser::{Mode, lexer, parse_module};
@@ -10,9 +11,9 @@ use super::{
     rules::{HiddenText, InvalidSource, TooLarge},
 };
 
-/// Largest file, in bytes.
+/// Size of the largest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 256 * 1024;
-/// Deepest nesting of one statement: open brackets plus operators in a row. Bounds the recursion of everything later.
+/// Deepest nesting of one statement: open brackets plus operators in a row. This bounds the recursion of all later steps.
 const MAX_EXPRESSION_DEPTH: usize = 160;
 /// Deepest nesting of blocks.
 const MAX_BLOCK_DEPTH: usize = 24;
@@ -28,9 +29,9 @@ pub(super) struct ParsedFile<'a> {
 }
 
 impl<'a> ParsedFile<'a> {
-    /// Parses a file; the error says why it cannot be checked further.
+    /// Parses a file. The error is the finding that prevents further checks.
     pub(super) fn parse(file: &'a str, bytes: &'a [u8]) -> Result<Self, Box<Finding>> {
-        // In this order, because each check relies on those before it: the parser recurses, so size and depth come first.
+        // In this order, because each check relies on those before it. The parser recurses, so size and depth are checked first.
         let whole = TextRange::default();
         if bytes.len() > MAX_FILE_BYTES {
             let limit = format!("{} KiB", MAX_FILE_BYTES / 1024);
@@ -38,7 +39,7 @@ impl<'a> ParsedFile<'a> {
         }
         let text = std::str::from_utf8(bytes)
             .map_err(|_| refuse(file, "", whole, &InvalidSource { subject: "the file is not UTF-8".to_owned() }))?;
-        // Before the parser, because such text can show a reader something else than it parses to.
+        // Before the parser, because such text can look different from the code that it parses to.
         if let Some((range, subject)) = hidden_text(text) {
             return Err(refuse(file, text, range, &HiddenText { subject }));
         }
@@ -91,7 +92,7 @@ fn refuse(file: &str, text: &str, range: TextRange, violation: &impl Violation) 
     Box::new(locate(file, text, range, violation))
 }
 
-/// Returns a finding at a range of a file; an empty text stands for a file that has no readable text.
+/// Returns a finding at a range of a file. An empty `text` stands for a file whose text cannot be read.
 pub(super) fn locate<V: Violation>(file: &str, text: &str, range: TextRange, violation: &V) -> Finding {
     Finding {
         file: file.to_owned(),
@@ -104,18 +105,18 @@ pub(super) fn locate<V: Violation>(file: &str, text: &str, range: TextRange, vio
     }
 }
 
-/// Findings are few, so lines are counted when one is made rather than indexed for every file.
+/// Returns the position of an offset. Lines are counted here instead of indexed for each file, because findings are few.
 fn position(text: &str, offset: TextSize) -> Position {
     let before = text.get(..offset.to_usize()).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     Position { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
 }
 
-/// Returns the first character or declaration that makes the text mean something else than it shows.
+/// Returns the first character or declaration that makes the text look different from its meaning.
 fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     let mut characters = text.char_indices().peekable();
     while let Some((offset, character)) = characters.next() {
-        // Python ends a line at a lone `\r`, and many viewers do not: code behind it can look like a comment.
+        // Python ends a line at a lone `\r`, but many viewers do not: code behind it can look like part of a comment.
         let lone_return = character == '\r' && characters.peek().is_none_or(|(_, next)| *next != '\n');
         let control = character.is_control() && !matches!(character, '\n' | '\t' | '\r');
         let invisible = matches!(character,
@@ -129,7 +130,7 @@ fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
-        // How far such a line is indented depends on the width of a tab, which the reader's editor chooses.
+        // The indentation of such a line depends on the width of a tab, which the reader's editor chooses.
         if line[..blanks].contains('\t') && line[..blanks].contains(' ') {
             return Some((
                 TextRange::at(to_size(offset), to_size(blanks)),
@@ -140,7 +141,7 @@ fn hidden_text(text: &str) -> Option<(TextRange, String)> {
     }
     let mut offset = 0;
     for line in text.split_inclusive('\n').take(2) {
-        // Python would decode the file by it, and run other text than the one that was checked.
+        // Python would decode the file with this encoding, and run other text than the text that was checked.
         if let Some(encoding) = declared_encoding(line)
             && !matches!(encoding.to_ascii_lowercase().as_str(), "utf-8" | "utf8")
         {
@@ -162,7 +163,7 @@ fn declared_encoding(line: &str) -> Option<&str> {
     (end > 0).then(|| &name[..end])
 }
 
-/// Bounds nesting. Works on tokens, because a tree too deep cannot even be freed safely.
+/// Checks the depth of nesting. Works on tokens, because a tree that is too deep cannot even be freed without a stack overflow.
 fn check_depth(text: &str) -> Result<(), TooLarge> {
     let mut lexer = lexer::lex(text, Mode::Module);
     // One counter per open bracket: operators since the last comma.
@@ -190,7 +191,7 @@ fn check_depth(text: &str) -> Result<(), TooLarge> {
                 if chains.len() > 1 {
                     depth -= chains.pop().unwrap_or(0) + 1;
                 }
-                // A call or subscript on the result of the last one nests too: `f()()()`.
+                // A call or subscript of the previous result nests as well: `f()()()`.
                 bump(&mut chains, &mut depth);
             }
             TokenKind::Comma => {
@@ -198,7 +199,7 @@ fn check_depth(text: &str) -> Result<(), TooLarge> {
                     depth -= std::mem::take(chain);
                 }
             }
-            // Names, literals and layout do not nest; any other token may stand for one more level.
+            // Names, literals and layout do not nest. Any other token may stand for one more level.
             TokenKind::Name
             | TokenKind::Int
             | TokenKind::Float
@@ -230,7 +231,7 @@ fn bump(chains: &mut [usize], depth: &mut usize) {
     }
 }
 
-/// Offsets are below [`MAX_FILE_BYTES`], so they fit.
+/// Returns an offset as a text size. Offsets are below [`MAX_FILE_BYTES`], so they fit.
 fn to_size(offset: usize) -> TextSize {
     TextSize::new(u32::try_from(offset).unwrap_or(u32::MAX))
 }

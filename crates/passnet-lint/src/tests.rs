@@ -1,10 +1,10 @@
-//! The rules on Markdown specifications, on hostile text, and their manual on disk.
+//! Tests of the rules on Markdown specifications and on hostile text, and of the manual on disk.
 //!
-//! A specification is a file of `specifications`: every `## ` heading opens a case, a pass directory. Its blocks of code
-//! are its files (` ```python NAME.py `; a plain ` ```python ` is `fuse.py`). `# error: PN201` marks a line on which a
-//! finding of that rule starts; a line `error: PN101` outside of code expects one about a whole file. Other findings
-//! are errors. A Python file that defines `fused` and no `pattern` gets entry points for it, and a case
-//! without an order file gets one that lists every file with a `pattern`.
+//! A specification is a file of `specifications`. Every `## ` heading opens a case, which is a pass directory. The code blocks of
+//! a case are its files (` ```python NAME.py `; a plain ` ```python ` is `fuse.py`). `# error: PN201` marks a line on which a
+//! finding of that rule starts. A line `error: PN101` outside of code expects a finding about a whole file. Any other finding is
+//! an error. A Python file that defines `fused` and no `pattern` gets entry points for it, and a case without an order file gets
+//! one that lists every file with a `pattern`.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -19,7 +19,7 @@ const ENTRY_POINTS: &str = "\n\ndef pattern(x, y):\n    return torch.nn.function
 struct Case {
     name: String,
     files: Vec<(String, String)>,
-    /// (file, line, rule); file is empty and line 0 for findings about whole files.
+    /// Expected findings as (file, line, rule). For findings about whole files, the file is empty and the line 0.
     expected: BTreeSet<(String, usize, String)>,
 }
 
@@ -57,7 +57,7 @@ fn cases(markdown: &str) -> Vec<Case> {
     cases
 }
 
-/// Adds marks, entry points and the order file.
+/// Adds the expected findings, the entry points and the order file.
 fn complete(case: &mut Case) {
     for (name, text) in &mut case.files {
         for (index, line) in text.lines().enumerate() {
@@ -187,7 +187,7 @@ fn rules_are_found_by_id_and_by_name() {
     assert!(find_rule("PN999").is_none());
 }
 
-/// Pieces of honest and hostile passes, from which mutation builds nearly valid files.
+/// Returns pieces of honest and hostile passes, from which mutation builds nearly valid files.
 fn corpus() -> Vec<String> {
     let all = specifications().into_iter().flat_map(|(_, cases)| cases);
     all.flat_map(|case| case.files).filter(|(name, _)| name.ends_with(".py")).map(|(_, text)| text).collect()

@@ -7,28 +7,30 @@ use super::{
     ids::{FunctionId, ModuleId, SiteId},
 };
 
-/// Tuples nested deeper than this are not followed.
+/// Deepest nesting of tuples that is followed.
 const MAX_TUPLE_DEPTH: usize = 4;
-/// Tuples with more parts than this, parts of parts included, are not followed.
+/// Largest number of parts of a tuple that is followed, counting parts of parts.
 const MAX_TUPLE_PARTS: usize = 256;
-/// A value that may come from more sites, or be one of more functions, is not followed.
+/// Largest number of sites or functions of one value that are followed.
 const MAX_CHOICES: usize = 64;
 
-/// An abstract value. `Nothing` is the bottom of the lattice, `Mixed` its top; `Tensor` stands for "tensor or number",
-/// so that a value not known to be plain is treated as a tensor.
+/// An abstract value. `Nothing` is the bottom of the lattice, `Mixed` is its top. `Tensor` stands for "tensor or number": a value
+/// that is not known to be plain is treated as a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// No value reaches here (yet).
+    /// No value reaches this place, or none so far.
     Nothing,
-    /// Data without power: numbers, strings, `None`, types, shapes, devices, tuples of such.
+    /// Plain data: numbers, strings, `None`, types, shapes, devices, and tuples of these. It gives no access to tensors or
+    /// functions.
     Plain,
-    /// A value from the dictionary of a launch's arguments: fit for arithmetic in a grid function, nothing else.
+    /// A value from the dictionary of a launch's arguments. It may be used only for arithmetic in a grid function.
     LaunchArgument,
     /// A tensor, or a number that may be one.
     Tensor,
     /// A tuple of known length.
     Tuple(Vec<Self>),
-    /// A list or dictionary made at one of these sites; `fresh` while only the function that made it can hold it.
+    /// A list or dictionary that was made at one of these sites. `fresh` is true while only the function that made it can hold
+    /// it.
     Items { sites: BTreeSet<SiteId>, fresh: bool },
     /// One of these functions of the directory.
     Functions(BTreeSet<FunctionId>),
@@ -38,7 +40,7 @@ pub(super) enum Value {
     Launcher,
     /// A native kernel, or the module of several.
     Native,
-    /// A dotted name of an imported package, aliases resolved, not yet judged.
+    /// A dotted name of an imported package, with aliases resolved. Whether it may be used is checked later.
     Path(String),
     /// A file of the directory as a module.
     Module(ModuleId),
@@ -46,9 +48,9 @@ pub(super) enum Value {
     Builtin(&'static str),
     /// A context manager for `with`.
     Context,
-    /// Unknown, because of the finding that is recorded under this evidence.
+    /// Unknown because of the finding that this evidence stands for.
     Reported(RecordedFinding),
-    /// Values of kinds that do not go together.
+    /// Values of kinds that cannot be joined.
     Mixed,
 }
 
@@ -88,7 +90,7 @@ impl Value {
         }
     }
 
-    /// Returns the same value as seen from elsewhere: its containers are no longer the reader's own.
+    /// Returns the value as another function sees it: its containers may no longer be changed.
     pub(super) fn shared(self) -> Self {
         match self {
             Self::Items { sites, .. } => Self::Items { sites, fresh: false },
@@ -97,7 +99,7 @@ impl Value {
         }
     }
 
-    /// Returns whether this is data without power through and through, and unchangeable.
+    /// Returns whether a value and all of its parts are plain data that cannot be changed.
     fn is_constant(&self) -> bool {
         match self {
             Self::Plain | Self::Nothing => true,
@@ -106,13 +108,13 @@ impl Value {
         }
     }
 
-    /// Returns the least value that covers both. Associative and commutative, and no chain of joins is long: the fixed point
-    /// that is built on it ends.
+    /// Returns the least value that covers both. The join is associative and commutative, and chains of joins are short, so the
+    /// fixed point that is computed with it is reached.
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
             (Self::Nothing, value) | (value, Self::Nothing) => value,
-            // The lesser one, so that the join is commutative.
+            // The smaller evidence is kept, so that the join is commutative.
             (Self::Reported(a), Self::Reported(b)) => Self::Reported(a.min(b)),
             // The cause is already a finding. `Mixed` would lead to a second one about the same mistake.
             (reported @ Self::Reported(_), _) | (_, reported @ Self::Reported(_)) => reported,
@@ -140,7 +142,7 @@ impl Value {
                 Self::LaunchArgument
             }
             (Self::LaunchArgument, Self::Tensor) | (Self::Tensor, Self::LaunchArgument) => Self::Tensor,
-            // Plain data has no power, so to take it for one of these grants none: `None`, or a tensor; `None`, or a tuple.
+            // Plain data gives no access to anything, so it may count as the other kind: `None` or a tensor, `None` or a tuple.
             (Self::Plain, value) | (value, Self::Plain)
                 if matches!(
                     value,

@@ -3,25 +3,25 @@
 /// Use of a function or constant of an imported module in host code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
-    /// Data: an element type, a number, a memory format.
+    /// Reads data: an element type, a number, a memory format.
     Constant,
-    /// Makes a tensor of plain arguments.
+    /// Makes a tensor from plain arguments.
     Create,
     /// Makes a tensor like its first argument, or a copy of it.
     CreateLike,
-    /// Plain data from plain data.
+    /// Computes plain data from plain data.
     Compute,
-    /// Plain data from tensors' metadata.
+    /// Reads plain data from the metadata of tensors.
     Inspect,
     /// Copies a tensor to another one.
     Copy,
-    /// For `with`.
+    /// Makes a context manager for `with`.
     Context,
     /// `triton.Config`.
     Config,
     /// `torch.fx.wrap`.
     Wrap,
-    /// A native kernel of a source.
+    /// Compiles a native kernel from a source.
     Native,
 }
 
@@ -80,25 +80,25 @@ const TRITON_DTYPES: &[&str] = &[
     "uint8",
 ];
 
-/// Arguments by keyword that creation functions take.
+/// Keyword arguments that creation functions take.
 pub(super) const CREATE_KEYWORDS: &[&str] =
     &["device", "dtype", "fill_value", "input", "layout", "memory_format", "requires_grad", "size", "stride"];
 
-/// Settings of `triton.Config` that are data.
+/// Settings of `triton.Config` that are plain data.
 pub(super) const CONFIG_KEYWORDS: &[&str] = &["kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"];
 
-/// Settings of `triton.autotune` that are data.
+/// Settings of `triton.autotune` that are plain data.
 pub(super) const AUTOTUNE_KEYWORDS: &[&str] = &["configs", "key", "rep", "reset_to_zero", "restore_value", "warmup"];
 
-/// Settings of `triton.jit` that are data.
+/// Settings of `triton.jit` that are plain data.
 pub(super) const JIT_KEYWORDS: &[&str] =
     &["debug", "do_not_specialize", "do_not_specialize_on_alignment", "noinline", "version"];
 
-/// Attributes that inspect a tensor.
+/// Attributes that only inspect a tensor.
 pub(super) const TENSOR_ATTRIBUTES: &[&str] =
     &["device", "dtype", "is_cpu", "is_cuda", "itemsize", "layout", "nbytes", "ndim", "requires_grad", "shape"];
 
-/// Methods that inspect a tensor.
+/// Methods that only inspect a tensor.
 pub(super) const TENSOR_INSPECTIONS: &[&str] = &[
     "dim",
     "element_size",
@@ -166,7 +166,7 @@ pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
     "warp_size",
 ];
 
-/// Methods of plain values that give plain values.
+/// Methods of plain values that return plain values.
 pub(super) const PLAIN_METHODS: &[&str] = &[
     "bit_length",
     "count",
@@ -189,7 +189,7 @@ pub(super) const ITEMS_READS: &[&str] = &["copy", "count", "get", "index", "item
 pub(super) const ITEMS_CHANGES: &[&str] =
     &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "sort", "update"];
 
-/// Builtins that give plain values of plain values.
+/// Builtins that compute plain values from plain values.
 pub(super) const BUILTIN_COMPUTE: &[&str] = &[
     "abs",
     "all",
@@ -219,7 +219,8 @@ pub(super) const BUILTIN_COMPUTE: &[&str] = &[
 pub(super) const BUILTIN_CONTAINERS: &[&str] =
     &["dict", "enumerate", "frozenset", "list", "reversed", "set", "sorted", "tuple", "zip"];
 
-/// Returns whether Python itself binds the name, allowed or not. A file that binds it too makes its meaning depend on time.
+/// Returns whether Python itself binds the name, allowed or not. In a file that binds the name too, its meaning depends on the
+/// time of a use.
 pub(super) fn is_python_builtin(name: &str) -> bool {
     include_str!("../names/builtins.txt").lines().any(|builtin| builtin == name)
 }
@@ -230,7 +231,7 @@ pub(super) fn builtin(name: &str) -> Option<&'static str> {
     lists.into_iter().flatten().copied().find(|known| *known == name)
 }
 
-/// Returns the use that host code may make of a dotted name; `None` if it may not be used there.
+/// Returns the use that host code may make of a dotted name; `None` if host code may not use it.
 pub(super) fn api(path: &str) -> Option<Api> {
     let (module, name) = path.rsplit_once('.')?;
     Some(match (module, name) {

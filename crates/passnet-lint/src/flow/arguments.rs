@@ -11,12 +11,12 @@ use crate::rules::UnknownCall;
 pub(super) struct Called {
     pub(super) positional: Vec<Value>,
     pub(super) keywords: Vec<(String, Value)>,
-    /// Values of `*` and `**` of unknown length: they may reach any parameter.
+    /// Values of `*` and `**` whose length is unknown. They may reach any parameter.
     pub(super) rest: Option<Value>,
 }
 
 impl Called {
-    /// Returns all values, wherever they go.
+    /// Returns all values, independent of the parameters that they reach.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.positional.iter().chain(self.keywords.iter().map(|(_, value)| value)).chain(&self.rest)
     }
@@ -38,8 +38,7 @@ impl<'a> Flow<'a> {
                         called.add_rest(element);
                     }
                 },
-                // After a `*` of unknown length no position is known, so a later argument may reach any parameter
-                // too.
+                // After a `*` of unknown length no position is known, so a later argument may reach any parameter.
                 _ if called.rest.is_some() => {
                     let value = self.eval(frame, arg);
                     called.add_rest(value);
@@ -66,7 +65,7 @@ impl<'a> Flow<'a> {
         called
     }
 
-    /// Joins the arguments of a call into the parameters of a function and gives what the function returns.
+    /// Joins the arguments of a call into the parameters of a function, and returns the function's result.
     pub(super) fn bind_call(
         &mut self,
         frame: CodeLocation,
@@ -86,7 +85,7 @@ impl<'a> Flow<'a> {
             match (by_position.get(index), &parameters.vararg) {
                 (Some(parameter), _) => self.put_local(id, parameter.name().as_str(), as_argument(value)),
                 (None, Some(vararg)) => self.put_variadic(home, id, vararg, value),
-                // Python will refuse the call.
+                // There is no such parameter, so Python will refuse the call.
                 (None, None) => {}
             }
         }
@@ -98,8 +97,8 @@ impl<'a> Flow<'a> {
                 (None, None) => {}
             }
         }
-        // Which parameters a value of unknown length reaches is decided when the pass runs; assuming all of them can
-        // only find too much.
+        // The parameters that a value of unknown length reaches are known only at run time. The assumption that it reaches all of
+        // them can only add findings.
         if let Some(value) = &called.rest {
             for parameter in parameters.iter_non_variadic_params() {
                 self.put_local(id, parameter.name().as_str(), as_argument(value));
@@ -117,8 +116,8 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Returns the value of a parameter for an argument: the caller's containers are not the callee's to change, and a
-/// launch argument may be a tensor.
+/// Returns the value of a parameter for an argument. The callee may not change the caller's containers, and a launch argument may
+/// be a tensor.
 fn as_argument(value: &Value) -> Value {
     match value.clone().shared() {
         Value::LaunchArgument => Value::Tensor,

@@ -19,7 +19,7 @@ use crate::rules::{
 impl<'a> Flow<'a> {
     pub(super) fn call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         if let Expr::Attribute(attribute) = &*call.func {
-            // Raw, because a module or a launcher is not a value on its own, but may have methods that can be called.
+            // `eval_raw`, because a module or a launcher is not a value on its own but may have methods.
             let receiver = self.eval_raw(frame, &attribute.value);
             #[cfg(test)]
             if self.reporting {
@@ -65,7 +65,7 @@ impl<'a> Flow<'a> {
         ids.iter().fold(Value::Nothing, |joined, id| joined.join(self.bind_call(frame, node, *id, called)))
     }
 
-    /// Returns a call of a method of a value; `None` where the receiver has no methods of its own (modules, launchers).
+    /// Returns the result of calling a method of a value; `None` if the receiver has no methods of its own (modules, launchers).
     fn method_call(&mut self, frame: CodeLocation, call: &'a ExprCall, receiver: &Value, name: &str) -> Option<Value> {
         let Expr::Attribute(attribute) = &*call.func else { return None };
         if name.starts_with("__") {
@@ -84,7 +84,7 @@ impl<'a> Flow<'a> {
                     let violation = TensorAttribute { subject: subject.to_owned() };
                     return Some(self.report(frame.module, &attribute.attr, &violation));
                 }
-                // `view_as` and `expand_as` take a tensor for its shape.
+                // `view_as` and `expand_as` take a tensor and use its shape only.
                 if !name.ends_with("_as") {
                     self.check_plain_arguments(frame, call, &called, "passing it to a method");
                 }
@@ -139,7 +139,7 @@ impl<'a> Flow<'a> {
                     ("extend", Value::Items { .. } | Value::Tuple(_) | Value::Tensor) => {
                         self.element(frame, call, value)
                     }
-                    // A set would take in the pairs, a dictionary their second parts.
+                    // A set would get the pairs as elements, a dictionary their second parts.
                     ("update", _) if index < called.positional.len() => {
                         let element = self.element(frame, call, value);
                         self.require_plain(frame, call, &element, "updating with it; write `{**other}`");
@@ -223,12 +223,12 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// `torch.fx.wrap("name")` or `torch.fx.wrap(function)`.
+    /// Checks `torch.fx.wrap("name")` or `torch.fx.wrap(function)`.
     fn wrap_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         let names_function =
             matches!(called.positional.as_slice(), [Value::Functions(_) | Value::Plain | Value::Kernel]);
-        // `torch.fx.wrap` itself demands the top level of a module.
+        // `torch.fx.wrap` itself requires the top level of a module.
         if frame.function.is_some() || !names_function || !called.keywords.is_empty() || called.rest.is_some() {
             let subject = "`torch.fx.wrap` on anything but a function of the module".to_owned();
             return self.report(frame.module, call, &UnknownCall { subject });
@@ -240,7 +240,7 @@ impl<'a> Flow<'a> {
         let [value, types] = &*call.arguments.args else {
             return self.report(frame.module, call, &UnknownCall { subject: "this `isinstance`".to_owned() });
         };
-        // Any value may be asked for its type, because this reads no element.
+        // The type of any value may be read, because this reads no element.
         self.eval(frame, value);
         for expr in listed(types) {
             let known = match self.lookup_type(frame, expr) {
@@ -274,7 +274,7 @@ impl<'a> Flow<'a> {
     fn builtin_call(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &'static str) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         if api::BUILTIN_COMPUTE.contains(&name) {
-            // A length is known without reading elements, also that of a tensor.
+            // `len` reads no elements, so it is allowed for tensors too.
             if name != "len" {
                 self.check_plain_arguments(frame, call, &called, &format!("passing it to `{name}`"));
             }
@@ -301,7 +301,7 @@ impl<'a> Flow<'a> {
             _ => elements.into_iter().chain(keywords).fold(Value::Nothing, Value::join),
         };
         let made = self.container(frame, call, element);
-        // A tuple cannot be changed by its maker either.
+        // Not even the function that made a tuple can change it.
         if name == "tuple" { made.shared() } else { made }
     }
 
@@ -333,7 +333,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Arguments that are tensors or plain data, so that nothing callable leaves.
+    /// Checks that all arguments are tensors or plain data, so that no function is passed to other code.
     pub(super) fn check_data(&mut self, frame: CodeLocation, node: &impl Ranged, called: &Called, callee: &str) {
         for value in called.values().cloned().collect::<Vec<_>>() {
             let data =

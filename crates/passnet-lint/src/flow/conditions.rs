@@ -40,20 +40,20 @@ impl<'a> Flow<'a> {
         Value::Plain
     }
 
-    /// A condition: its truth value is asked.
+    /// Checks a condition, whose truth value Python reads.
     pub(super) fn condition(&mut self, frame: CodeLocation, expr: &'a Expr) {
         let value = self.eval(frame, expr);
         self.truth(frame, expr, &value);
     }
 
     pub(super) fn truth(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
-        // A container's truth value is its length, which reads no tensor; `Mixed` may be one.
+        // The truth value of a container is its length, which reads no tensor. A `Mixed` value may be a tensor.
         if matches!(value, Value::Tensor | Value::Mixed | Value::Native) {
             self.report(frame.module, node, &TensorRead { subject: "its truth value".to_owned() });
         }
     }
 
-    /// An expression whose value has to be plain data.
+    /// Checks an expression whose value has to be plain data.
     pub(super) fn plain(&mut self, frame: CodeLocation, expr: &'a Expr, what: &str) {
         let value = self.eval(frame, expr);
         self.require_plain(frame, expr, &value, what);
@@ -71,7 +71,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns a finding that the value's kind cannot be followed.
+    /// Reports a value of a kind that cannot be followed.
     pub(super) fn unknown(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) -> Value {
         match value {
             Value::Nothing | Value::Reported(_) => value.clone(),
@@ -80,7 +80,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// A string or `None`, written out.
+/// Returns whether an expression is a literal string or `None`.
 fn is_name_constant(expr: &Expr) -> bool {
     matches!(expr, Expr::StringLiteral(_) | Expr::NoneLiteral(_))
 }

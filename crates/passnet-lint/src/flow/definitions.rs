@@ -1,4 +1,4 @@
-//! Functions of the directory: registration, decorators, defaults, entry points, and running each once.
+//! Functions of the directory: registration, decorators, defaults, entry points, and the interpretation of each function.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Name of the list of what a module offers. It matters to star imports only, which are refused.
+/// Name of the list of names that a module exports. It affects star imports only, which are refused.
 const EXPORTS: &str = "__all__";
 
 /// Returns whether a statement assigns to `__all__` alone.
@@ -50,7 +50,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns whether all that a file assigns to `__all__` is a list of names.
+    /// Returns whether every value that a file assigns to `__all__` is a list of names.
     fn lists_exports(&self, id: ModuleId) -> bool {
         let assigned = self.statements(id).iter().filter_map(Stmt::as_assign_stmt);
         let mut assigned = assigned.filter(|assign| is_exports(assign)).peekable();
@@ -83,7 +83,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the function or lambda at a place, registered when first met.
+    /// Returns the function or lambda at a place. Registers it when it is met for the first time.
     fn register_function(
         &mut self,
         frame: CodeLocation,
@@ -127,7 +127,7 @@ impl<'a> Flow<'a> {
         id
     }
 
-    /// A name means one thing in a file, from its first line to its last.
+    /// Checks that a name is bound once, so that it has one meaning in the whole file.
     pub(super) fn check_binding(&mut self, id: ModuleId, name: &str, node: &impl Ranged, rebound: bool) {
         if name.starts_with("__") {
             self.report(id, node, &DunderAccess { subject: name.to_owned() });
@@ -136,8 +136,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Names that a function binds. Comprehension variables that hide a name from outside would make that name mean two
-    /// things in one function.
+    /// Checks the names that a function binds. A comprehension variable that hides an outside name would give that name two
+    /// meanings in one function.
     fn check_names(&mut self, id: FunctionId) {
         let (module, parent, parameters) = {
             let function = self.function(id);
@@ -176,7 +176,7 @@ impl<'a> Flow<'a> {
         Value::function(id)
     }
 
-    /// A `def` at module level: decorators, annotations, defaults run when the module is imported.
+    /// Checks a `def` at module level. Its decorators, annotations and defaults run when the module is imported.
     pub(super) fn module_def(&mut self, id: ModuleId, def: &'a StmtFunctionDef) {
         let frame = CodeLocation { module: id, function: None };
         let Some(function) = self.function_at.get(&(id, def.start())).copied() else { return };
@@ -210,13 +210,13 @@ impl<'a> Flow<'a> {
             if !self.is_lasting(&value) && frame.function.is_none() {
                 self.report(frame.module, default, &ModuleState { subject: value.describe() });
             }
-            // Python keeps one default for all calls, so a list in it would carry data from one call to the next:
-            // shared, it cannot be changed.
+            // Python keeps one default for all calls, so a list in it could carry data from one call to the next. A shared value
+            // cannot be changed.
             self.put_local(id, parameter.name().as_str(), value.shared());
         }
     }
 
-    /// Returns the dotted name of a decorator, or of what is called in it.
+    /// Returns the dotted name of a decorator, or of the function that a decorator calls.
     fn decorator_path(&self, id: ModuleId, decorator: &Decorator) -> Option<String> {
         let callee = match &decorator.expression {
             Expr::Call(call) => &*call.func,
@@ -225,7 +225,7 @@ impl<'a> Flow<'a> {
         self.dotted(id, callee)
     }
 
-    /// Returns the dotted name that an expression at module level spells, by imports alone.
+    /// Returns the dotted name that an expression at module level spells, resolved through imports only.
     pub(super) fn dotted(&self, id: ModuleId, expr: &Expr) -> Option<String> {
         match expr {
             Expr::Name(name) => match self.module_name(id, name.id.as_str())? {
@@ -257,7 +257,7 @@ impl<'a> Flow<'a> {
             _ => return self.reject_decorator(frame.module, decorator),
         };
         let Expr::Call(call) = &decorator.expression else { return };
-        // `jit` takes the function itself by position; `autotune` and `heuristics` take their first settings so.
+        // `jit` takes the function by position, `autotune` and `heuristics` their first settings.
         let positional = if path == "triton.jit" { 0 } else { 2.min(allowed.len()) };
         if let Some(extra) =
             call.arguments.args.iter().enumerate().find(|(index, arg)| *index >= positional || arg.is_starred_expr())
@@ -282,7 +282,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Heuristics are functions of the launch's arguments.
+    /// Runs heuristics, which are functions of a launch's arguments.
     fn run_heuristics(&mut self, frame: CodeLocation, node: &Expr, value: &Value) {
         let elements = match value {
             Value::Items { sites, .. } => self.elements(sites),
@@ -304,7 +304,7 @@ impl<'a> Flow<'a> {
     /// Interprets a function once.
     pub(super) fn run_function(&mut self, id: FunctionId) {
         let function = self.function(id);
-        // Other rules judge kernels, patterns and the other entry points.
+        // Kernels, patterns and the other entry points have their own rules.
         if function.role != FunctionRole::Host {
             return;
         }
@@ -321,7 +321,7 @@ impl<'a> Flow<'a> {
                 self.return_value(frame, body, value);
             }
         }
-        // Findings count in the reporting round alone, so the earlier rounds skip this work.
+        // Findings count in the reporting round only, so earlier rounds skip this work.
         if self.reporting {
             self.check_names(id);
         }
@@ -334,7 +334,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Functions made inside a function stay in its variables.
+    /// Checks that a function which is made inside a function stays in the variables of that function.
     pub(super) fn check_no_closure(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
         let stays = self.all_parts(value, &mut |part| match part {
             Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
@@ -357,7 +357,8 @@ fn falls_through(body: &[Stmt]) -> bool {
                 || last.elif_else_clauses.iter().any(|clause| falls_through(&clause.body))
         }
         Some(Stmt::With(last)) => falls_through(&last.body),
-        // Counting too many, such as `while True` without `break`, is safe: it only adds `None` to the returned values.
+        // A block that is wrongly said to end here, such as `while True` without `break`, is safe: this only adds `None` to the
+        // returned values.
         _ => true,
     }
 }

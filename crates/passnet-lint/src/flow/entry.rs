@@ -1,4 +1,4 @@
-//! Entry points of a pass: what calls what, and the rules of `replacement_args` and `replacement_func`.
+//! Entry points of a pass: the calls between them, and the rules of `replacement_args` and `replacement_func`.
 
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::TextRange;
@@ -20,7 +20,7 @@ impl<'a> Flow<'a> {
             let called = self
                 .entry(id, FunctionRole::ReplacementArgs)
                 .map_or_else(Called::default, |args| self.passed_on(id, args));
-            // The name that is returned may have been assigned several functions.
+            // The returned name may have been assigned several functions.
             for target in ids {
                 self.bind_call(CodeLocation { module: id, function: None }, function, target, &called);
             }
@@ -43,7 +43,7 @@ impl<'a> Flow<'a> {
                 Expr::Name(name) => variadic == Some(name.id.as_str()),
                 _ => false,
             };
-            // The same rule as for a call in the file: behind a value of unknown length, positions are lost.
+            // The same rule as for a call in the file: after a value of unknown length, positions are not known.
             if many || called.rest.is_some() {
                 called.rest = Some(called.rest.take().unwrap_or(Value::Nothing).join(value));
             } else {
@@ -57,7 +57,7 @@ impl<'a> Flow<'a> {
         let parts = |elements: &[Expr]| elements.iter().map(|element| self.passed_value(id, def, element)).collect();
         match expr {
             Expr::Tuple(tuple) => Value::tuple(parts(&tuple.elts)),
-            // FX hands lists over as tuples or lists of the same elements.
+            // FX passes lists as tuples or lists of the same elements.
             Expr::List(list) => Value::tuple(parts(&list.elts)),
             Expr::Name(name) if is_parameter(def, name.id.as_str()) => Value::Tensor,
             _ if self.is_literal(id, expr) => Value::Plain,
@@ -65,7 +65,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Functions that nothing calls are checked as if called with tensors.
+    /// Gives tensors to the parameters of functions that nothing calls, so that these functions are checked too.
     pub(super) fn seed_uncalled(&mut self) -> bool {
         let mut seeded = false;
         for index in 0..self.functions.len() {
@@ -76,7 +76,7 @@ impl<'a> Flow<'a> {
             };
             for parameter in parameters.iter_non_variadic_params() {
                 let name = parameter.name().as_str();
-                // Without a value the body could not be judged; a tensor is what the rules allow the least with.
+                // Without a value the body could not be judged. A tensor is the value with which the rules allow the least.
                 if self.function(id).locals.get(name).is_none_or(|value| *value == Value::Nothing) {
                     self.put_local(id, name, Value::Tensor);
                     seeded = true;
@@ -103,7 +103,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// Checks that a listed pass defines its entry points, and each of them where any file does.
+    /// Checks that a listed pass defines all of its entry points, and checks each entry point that any file defines.
     pub(crate) fn check_entry_points(&mut self, listed: &[String]) {
         for id in self.module_ids() {
             let is_listed = listed.iter().any(|name| name == self.source(id).stem);
@@ -112,7 +112,7 @@ impl<'a> Flow<'a> {
                     stmt.as_function_def_stmt()
                         .is_some_and(|def| def.name.as_str() == *name && def.decorator_list.is_empty())
                 });
-                // Only listed files are passes; others may hold helpers.
+                // Only listed files are passes. Other files may hold helpers.
                 if is_listed && !defined {
                     let subject = format!("the pass does not define a plain function `{name}`");
                     self.report(id, &TextRange::default(), &EntryPoint { subject });
@@ -156,7 +156,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The value that `replacement_func` returns, where that is a name of this file or of another: `fused`, `helper.fused`.
+    /// Returns the value that `replacement_func` returns, if it is a name of this file or of another one: `fused`,
+    /// `helper.fused`.
     fn wrapper(&self, id: ModuleId, returned: &Expr) -> Option<Value> {
         match returned {
             Expr::Name(name) => self.module_name(id, name.id.as_str()),
@@ -182,7 +183,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A literal, or the name of a module-level constant.
+    /// Returns whether an expression is a literal, or the name of a module-level constant.
     fn is_literal(&self, id: ModuleId, expr: &Expr) -> bool {
         match expr {
             Expr::UnaryOp(unary) => unary.operand.is_number_literal_expr(),
@@ -197,7 +198,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns whether the module binds the name to a literal: asked before the data flow has run.
+    /// Returns whether the module binds the name to a literal. This is needed before the data flow has run.
     fn is_literal_constant(&self, id: ModuleId, name: &str) -> bool {
         self.statements(id).iter().filter_map(Stmt::as_assign_stmt).any(|assign| {
             assign.value.is_literal_expr()

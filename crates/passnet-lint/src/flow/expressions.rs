@@ -14,7 +14,7 @@ use crate::rules::{
 const MOST_ALIGNED: u64 = 64;
 
 impl<'a> Flow<'a> {
-    /// Returns the value of an expression, with names of modules judged: only data may be used as a value.
+    /// Returns the value of an expression. A name of an imported module may be used only if it is data.
     pub(super) fn eval(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
         let value = self.eval_raw(frame, expr);
         self.judge(frame, expr, value)
@@ -39,7 +39,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the value of an expression, where a name of a module stays one: `torch.empty` before it is called.
+    /// Returns the value of an expression, where a name of an imported module stays a name: `torch.empty` before it is called.
     pub(super) fn eval_raw(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
         match expr {
             Expr::NumberLiteral(_)
@@ -115,7 +115,7 @@ impl<'a> Flow<'a> {
                 let mut joined = Value::Nothing;
                 for (index, operand) in boolean.values.iter().enumerate() {
                     let value = self.eval(frame, operand);
-                    // Python asks the truth of every operand but the last, which it returns as it is.
+                    // Python reads the truth value of every operand but the last, which it returns as it is.
                     if index + 1 < boolean.values.len() {
                         self.truth(frame, operand, &value);
                     }
@@ -161,7 +161,7 @@ impl<'a> Flow<'a> {
 
     fn name(&mut self, frame: CodeLocation, node: &impl Ranged, name: &str) -> Value {
         match self.lookup(frame, name) {
-            // Nothing that is known ever reaches the name, so nothing can be said of its uses.
+            // No known value ever reaches the name, so its uses cannot be checked.
             Some(Value::Nothing) if self.reporting => {
                 self.report(frame.module, node, &UnassignedName { subject: name.to_owned() })
             }
@@ -248,7 +248,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns a list or set display, or a tuple with `*` in it.
+    /// Returns the value of a list or set display, or of a tuple with `*` in it.
     fn display(&mut self, frame: CodeLocation, node: &impl Ranged, elements: &'a [Expr]) -> Value {
         let mut joined = Value::Nothing;
         for expr in elements {
@@ -354,7 +354,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Returns whether indexing a tensor so makes a view: numbers, slices, `None`, `...`, and tuples of those. A list would gather.
+/// Returns whether an index makes a view of a tensor: numbers, slices, `None`, `...`, tuples of these. A list would gather.
 fn is_view_index(index: &Value) -> bool {
     match index {
         Value::Plain | Value::Nothing | Value::Reported(_) => true,
@@ -363,7 +363,7 @@ fn is_view_index(index: &Value) -> bool {
     }
 }
 
-/// Returns whether an index is `True`, `False` or a condition, which copies or drops elements, or has such a part.
+/// Returns whether an index is, or contains, `True`, `False` or a condition. Such an index copies or drops elements.
 fn has_truth_value(index: &Expr) -> bool {
     match index {
         Expr::BooleanLiteral(_) | Expr::Compare(_) => true,
@@ -373,8 +373,8 @@ fn has_truth_value(index: &Expr) -> bool {
     }
 }
 
-/// Returns `x` of `x.data_ptr() % 16`, a question about alignment. More of an address would distinguish calls, and a kernel
-/// that gets one as a number could access what no argument is for.
+/// Returns `x` of `x.data_ptr() % 16`, which tests the alignment. More of an address would let a pass distinguish calls, and a
+/// kernel that gets an address as a number could access memory that is not an argument.
 fn aligned_owner(binary: &ExprBinOp) -> Option<&Expr> {
     let modulus = match &*binary.right {
         Expr::NumberLiteral(literal) => literal.value.as_int()?.as_u64()?,
@@ -386,7 +386,7 @@ fn aligned_owner(binary: &ExprBinOp) -> Option<&Expr> {
     (is_question && (1..=MOST_ALIGNED).contains(&modulus)).then_some(&*attribute.value)
 }
 
-/// Returns the position that a literal index means in a tuple of this length.
+/// Returns the position that a literal index has in a tuple of this length.
 fn literal_index(expr: &Expr, len: usize) -> Option<usize> {
     let number = |expr: &Expr| match expr {
         Expr::NumberLiteral(literal) => literal.value.as_int().and_then(|int| int.as_usize()),

@@ -1,4 +1,4 @@
-//! Import statements: which modules, and what their names stand for.
+//! Import statements: the modules that they import, and the meaning of the names that they bind.
 
 use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
 
@@ -6,7 +6,7 @@ use super::{Binding, Flow, ModuleId, Value, api};
 use crate::importable::{IMPORTABLE, IMPORTABLE_ROOTS};
 use crate::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownName};
 
-/// The package that passes written for the upstream harness import their helpers from.
+/// The package from which passes for the upstream harness import their helpers.
 const UPSTREAM_PACKAGE: &str = "pass_dir";
 
 /// Names of `typing` that a pass may import for annotations.
@@ -24,7 +24,7 @@ fn is_public(module: &str, name: &str) -> bool {
     }
 }
 
-/// Returns whether the name is that of a module of Python's standard library, or of a package that is often installed.
+/// Returns whether a name is that of a module of Python's standard library, or of a package that is often installed.
 fn is_installed(module: &str) -> bool {
     include_str!("../names/installed.txt").lines().any(|name| name == module)
 }
@@ -116,7 +116,7 @@ impl<'a> Flow<'a> {
 
     fn bind_import(&mut self, id: ModuleId, alias: &Alias, name: &'a str, binding: Binding<'a>) {
         let names = &self.modules[id.0].names;
-        // `import torch` and `import torch.nn` bind the same thing.
+        // `import torch` and `import torch.nn` bind the same name to the same module.
         let same = match (names.get(name), &binding) {
             (Some(Binding::Value(old)), Binding::Value(new)) => old == new,
             (Some(_), _) => false,
@@ -128,19 +128,19 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the file that an absolute import means.
+    /// Returns the file that an absolute import refers to.
     fn sibling(&self, module: &str) -> Option<ModuleId> {
         self.plain_module(module).or_else(|| self.upstream_module(module))
     }
 
-    /// Returns the file that a plain `import NAME` means. Python finds an installed module of that name first, so none that is
-    /// known may have it; the worker refuses a directory in which another one does.
+    /// Returns the file that a plain `import NAME` refers to. Python finds an installed module of that name first, so the file
+    /// may not have the name of a known module. The worker refuses a directory in which another installed module has the name.
     fn plain_module(&self, module: &str) -> Option<ModuleId> {
         let installed = IMPORTABLE_ROOTS.contains(&module) || is_installed(module);
         if installed { None } else { self.module_named(module) }
     }
 
-    /// Returns the file that `pass_dir.NAME` means.
+    /// Returns the file that `pass_dir.NAME` refers to.
     fn upstream_module(&self, module: &str) -> Option<ModuleId> {
         module.strip_prefix(UPSTREAM_PACKAGE)?.strip_prefix('.').and_then(|stem| self.module_named(stem))
     }
@@ -149,7 +149,7 @@ impl<'a> Flow<'a> {
         self.sources.iter().position(|source| source.stem == stem).map(ModuleId)
     }
 
-    /// Names imported from files of the directory exist there.
+    /// Checks that names imported from files of the directory exist there.
     pub(super) fn check_sibling_imports(&mut self) {
         for id in self.module_ids() {
             for stmt in self.statements(id) {

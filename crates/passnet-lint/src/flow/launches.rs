@@ -7,7 +7,7 @@ use super::{CodeLocation, Flow, Value, arguments::Called};
 use crate::rules::KernelLaunch;
 
 impl<'a> Flow<'a> {
-    /// `kernel[grid](...)`.
+    /// Checks `kernel[grid](...)`.
     pub(super) fn launch(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let called = self.eval_arguments(frame, &call.arguments);
         for value in called.values().cloned().collect::<Vec<_>>() {
@@ -33,7 +33,7 @@ impl<'a> Flow<'a> {
         Value::Plain
     }
 
-    /// A launch grid: numbers, or a function of the launch's arguments that gives numbers.
+    /// Checks a launch grid: numbers, or a function of the launch's arguments that returns numbers.
     pub(super) fn check_grid(&mut self, frame: CodeLocation, grid: &'a Expr) {
         let value = self.eval(frame, grid);
         match &value {
@@ -45,7 +45,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Calls functions as Triton does: with the dictionary of a launch's arguments.
+    /// Calls functions as Triton does, with the dictionary of a launch's arguments.
     pub(super) fn call_with_launch_arguments(
         &mut self,
         frame: CodeLocation,
@@ -61,7 +61,7 @@ impl<'a> Flow<'a> {
                 let site = self.site(home, first, Value::LaunchArgument);
                 self.put_local(*id, first.name().as_str(), Value::fresh(site).shared());
             }
-            // Without arguments: the first parameter has its value already.
+            // Called without arguments, because the first parameter has its value already.
             let returned = self.bind_call(frame, node, *id, &Called::default());
             result = result.join(returned);
         }

@@ -3,8 +3,8 @@
 use super::{Binding, CodeLocation, Flow, FunctionId, ModuleId, Value, api};
 
 impl Flow<'_> {
-    /// Returns the value of a name as Python's scopes resolve it: the function, those around it, the module, the builtins.
-    /// `None` if nothing allowed has that name.
+    /// Returns the value of a name as Python's scopes resolve it: in the function, those around it, the module, the builtins.
+    /// Returns `None` if no allowed value has that name.
     pub(super) fn lookup(&self, frame: CodeLocation, name: &str) -> Option<Value> {
         let mut enclosing = frame.function;
         while let Some(id) = enclosing {
@@ -16,7 +16,7 @@ impl Flow<'_> {
             enclosing = function.parent;
         }
         match self.module_name(frame.module, name) {
-            // While the module itself runs, its containers are its own to build.
+            // While the module itself runs, it may still build its containers.
             Some(value) => Some(if frame.function.is_none() { value } else { value.shared() }),
             None => api::builtin(name).map(Value::Builtin),
         }

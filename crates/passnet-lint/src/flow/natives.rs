@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<'a> Flow<'a> {
-    /// `passnet.kernels.cpp(...)` at module level: sources are literal, and read.
+    /// Checks `passnet.kernels.cpp(...)` at module level. Sources have to be literals, and are scanned.
     pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         if frame.function.is_some() {
             let subject = "a call inside a function".to_owned();
@@ -18,7 +18,7 @@ impl<'a> Flow<'a> {
         }
         let source = call.arguments.find_argument_value("source", 0);
         match source.and_then(|expr| self.constant_text(frame, expr)) {
-            // The findings of a literal are the same in each round, so the scan runs in the last one only.
+            // A literal has the same findings in each round, so the scan runs in the last round only.
             Some(literal) if self.reporting => {
                 for (place, found) in native::scan(literal.value.to_str(), defined_types(call)) {
                     self.report_native(frame, literal, place, &found);
@@ -32,7 +32,7 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, call, &NativeSource { subject });
             }
         }
-        // Signatures are declarations, which the kernel helper parses; flags are judged one by one.
+        // Signatures are declarations, which the kernel helper parses. Each flag is checked separately.
         for signature in call.arguments.args.iter().skip(1) {
             if self.constant_text(frame, signature).is_none() {
                 let subject = format!("`{}`", shorten(self.source(frame.module).slice(signature)));
@@ -68,7 +68,7 @@ impl<'a> Flow<'a> {
         place: native::Span,
         found: &native::ScanFinding,
     ) {
-        // Without escapes, the source stands in the file as it is, and the place in it can be shown.
+        // A literal without escapes stands in the file as it is, so a place in the source is a place in the file.
         let inside = self.source(frame.module).slice(literal).find(literal.value.to_str());
         let range = inside.and_then(|start| {
             let start = literal.start() + TextSize::try_from(start + place.0).ok()?;
@@ -82,7 +82,7 @@ impl<'a> Flow<'a> {
         };
     }
 
-    /// Returns the string that an expression is: a literal, or the name of a module-level constant that is one.
+    /// Returns the string literal of an expression: the expression itself, or the module-level constant that it names.
     fn constant_text(&self, frame: CodeLocation, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
         match expr {
             Expr::StringLiteral(literal) => Some(literal),

@@ -1,4 +1,4 @@
-//! Laws of the data flow, on generated programs.
+//! Properties of the data flow, tested on generated programs.
 
 use proptest::prelude::*;
 use ruff_text_size::TextRange;
@@ -6,7 +6,7 @@ use ruff_text_size::TextRange;
 use super::Flow;
 use crate::{source::ParsedFile, value::Value};
 
-/// Attributes that no value of a pass may be asked for.
+/// Attributes that a pass may read from no value.
 const HOSTILE: &[&str] = &["__class__", "grad_fn", "contiguous", "data", "real", "clone", "fn", "_version", "format"];
 
 const HARMLESS: &[&str] = &["shape", "dtype", "device", "ndim", "itemsize"];
@@ -45,7 +45,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lines of a function body, indented by one level.
+/// Returns lines of a function body, indented by one level.
 fn statement() -> impl Strategy<Value = String> {
     let assignment = (name(), expression()).prop_map(|(name, value)| format!("{name} = {value}"));
     let simple = prop_oneof![
@@ -79,7 +79,7 @@ fn program() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns whether the data flow accepts a program, and the values that an attribute was asked of.
+/// Returns whether the data flow accepts a program, and the values from which an attribute was read.
 fn judge(text: &str) -> (bool, Vec<(TextRange, Value)>) {
     let sources = [ParsedFile::parse("fuse.py", text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error:?}"))];
     let mut flow = Flow::new(&sources);

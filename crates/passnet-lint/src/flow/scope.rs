@@ -39,7 +39,7 @@ impl<'a> Scope<'a> {
 impl<'a> Visitor<'a> for Scope<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            // Its decorators are evaluated out here. Its defaults bind nothing but by `:=`, which no pass needs there.
+            // Its decorators are evaluated outside. Its defaults bind names only with `:=`, which no pass needs there.
             Stmt::FunctionDef(def) => {
                 self.names.push((def.name.as_str(), def.name.range));
                 def.decorator_list.iter().for_each(|decorator| self.visit_expr(&decorator.expression));

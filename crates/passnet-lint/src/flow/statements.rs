@@ -19,7 +19,7 @@ impl<'a> Flow<'a> {
             match stmt {
                 Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::Pass(_) => {}
                 Stmt::FunctionDef(def) => self.module_def(id, def),
-                // Judged when names were registered.
+                // `__all__` was checked when names were registered.
                 Stmt::Assign(assign) if is_exports(assign) => {}
                 Stmt::Assign(assign) => self.assign(frame, assign),
                 Stmt::AnnAssign(assign) => {
@@ -69,7 +69,7 @@ impl<'a> Flow<'a> {
                 let value = stmt.value.as_ref().map_or(Value::Plain, |value| self.eval(frame, value));
                 self.return_value(frame, stmt, value);
             }
-            // All branches run in turn and their values are joined, since the condition's value is not followed.
+            // All branches run in turn and their values are joined, because the value of the condition is not followed.
             Stmt::If(stmt) => {
                 self.condition(frame, &stmt.test);
                 self.run_block(frame, &stmt.body);
@@ -80,7 +80,7 @@ impl<'a> Flow<'a> {
                     self.run_block(frame, &clause.body);
                 }
             }
-            // Once is enough: values only ever grow, and the whole file is interpreted again until none changes.
+            // One turn is enough: values only grow, and the whole file is interpreted again until none changes.
             Stmt::While(stmt) => {
                 self.condition(frame, &stmt.test);
                 self.run_block(frame, &stmt.body);
@@ -106,7 +106,7 @@ impl<'a> Flow<'a> {
                 let value = self.nested_def(frame, def);
                 self.bind_name(frame, def.name.as_str(), value);
             }
-            // The body stays unread: the statement itself is refused, so findings inside it would only be noise.
+            // The body is not read: the statement itself is refused, so findings inside it would not help.
             Stmt::Try(stmt) => {
                 self.report(frame.module, stmt, &ExceptionHandler);
             }
@@ -172,14 +172,14 @@ impl<'a> Flow<'a> {
             Expr::Tuple(tuple) => self.unpack(frame, target, &tuple.elts, value),
             Expr::List(list) => self.unpack(frame, target, &list.elts, value),
             Expr::Starred(starred) => {
-                // Python makes a new list for the starred target.
+                // For the starred target, Python makes a new list.
                 let site = self.site(frame, starred, value);
                 self.bind(frame, &starred.value, Value::fresh(site));
             }
             Expr::Subscript(subscript) => {
                 let container = self.eval(frame, &subscript.value);
                 self.plain(frame, &subscript.slice, "an index");
-                // A slice takes in the elements of the value, an index the value.
+                // Assigning to a slice stores the elements of the value, assigning to an index stores the value.
                 let takes_elements = subscript.slice.is_slice_expr() && container != Value::Tensor;
                 let value = if takes_elements { self.element(frame, target, value) } else { value };
                 self.put_into(frame, target, &container, value);
@@ -197,7 +197,7 @@ impl<'a> Flow<'a> {
                     self.bind(frame, target, element);
                 }
             }
-            // The length or the places are unknown, so each target may get any element.
+            // The length or the positions are unknown, so each target may get any element.
             value => {
                 let element = self.element(frame, node, value);
                 for target in targets {
@@ -235,7 +235,7 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, node, &TensorOperator { subject: "assignment to elements".to_owned() });
             }
             Value::Nothing | Value::Reported(_) => {}
-            // A container from elsewhere outlives the call, so a change of it could carry data to the next one.
+            // A container from elsewhere outlives the call, so a change could carry data to the next call.
             _ => {
                 let subject = format!("assignment into {}", container.describe());
                 self.report(frame.module, node, &SharedMutation { subject });

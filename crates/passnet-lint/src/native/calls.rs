@@ -1,4 +1,4 @@
-//! Names: what may be called, and what may be used as a value.
+//! Names: those that may be called, and those that may be used as a value.
 
 use super::{
     NativeScan,
@@ -11,7 +11,7 @@ use super::{
 /// Operators that a type may define. Others convert, allocate, or take addresses.
 const OPERATORS: &[&str] = &["(", "[", "+", "-", "*", "/", "%", "<", ">", "=", "!", "^", "|", "&&", "||"];
 
-/// Attributes of the compiler that change layout, inlining or the set of instructions, nothing else.
+/// Attributes of the compiler that change only layout, inlining or the instruction set.
 const ATTRIBUTES: &[&str] = &[
     "aligned",
     "always_inline",
@@ -72,12 +72,12 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// Keywords and attributes, which mean the same everywhere. Returns whether that is all there is to the name.
+    /// Checks keywords and attributes, which mean the same everywhere. Returns whether the name needs no further check.
     fn check_word(&mut self, index: usize, name: &str) -> bool {
         match name {
             _ if is_forbidden(name) => self.call(index, name),
             "thread_local" | "__managed__" => self.state(index, name),
-            // A lambda may change its own copies.
+            // A lambda may change its own copies, but a `mutable` member is state.
             "mutable" if self.source.before(index, 1) != ")" => self.state(index, name),
             "extern" if self.source.text(index + 1) != "\"C\"" => self.call(index, name),
             "static" | "inline" => self.check_static(index, name),
@@ -109,7 +109,7 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// `[[attribute]]`.
+    /// Checks `[[attribute]]`.
     fn check_brackets(&mut self, open: usize) {
         if self.source.text(open + 1) == "[" && self.source.before(open, 1) != "[" {
             self.check_attributes(open);
@@ -134,7 +134,7 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// Names of function types would let any number be called.
+    /// Checks names of types. A name for a type of functions would allow calls of any number as an address.
     fn check_alias(&mut self, index: usize) {
         let mut at = index + 1;
         while at < self.source.len() && self.source.text(at) != ";" {
@@ -147,7 +147,7 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// `name(...)` or `name<...>(...)`.
+    /// Returns whether a name is called: `name(...)` or `name<...>(...)`.
     fn is_called(&self, index: usize) -> bool {
         match self.source.text(index + 1) {
             "(" => true,
@@ -181,7 +181,7 @@ impl<'t> NativeScan<'t> {
         if known && (called || !owns || !is_denied(name)) {
             return;
         }
-        // `using detail::relu;` names a function of the source, and uses no address.
+        // `using detail::relu;` makes a function of the source callable as `relu`, and takes no address.
         if !called && owns && self.is_using_declaration(index) {
             return;
         }
@@ -213,7 +213,7 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// Returns whether a parameter is called or passed on, and not looked at in another way.
+    /// Returns whether a parameter is only called or passed on.
     fn is_only_called(&mut self, name: &str, variable: Variable) -> bool {
         if let Some(known) = self.only_called.get(&variable.start) {
             return *known;
@@ -227,7 +227,7 @@ impl<'t> NativeScan<'t> {
         only_called
     }
 
-    /// A function declared without a body. At file level the declaration is checked as a whole.
+    /// Checks a function that is declared without a body. At file level the declaration is checked as a whole.
     fn check_prototype(&mut self, index: usize, name: &str) {
         if is_denied(name) || is_callable(name) && !self.definitions.is_function(name) {
             return self.call(index, &format!("a declaration of {name}()"));
@@ -274,7 +274,7 @@ impl<'t> NativeScan<'t> {
         self.source.before(at, 1) == ":" && at >= 2 && self.source.before(at, 2) == ")" && self.source.has_body(at - 2)
     }
 
-    /// `float(const char*)` is a type of functions, `float(x)` a conversion.
+    /// Checks for types of functions: `float(const char*)` is one, `float(x)` is a conversion.
     fn check_function_type(&mut self, index: usize) {
         let open = index + 1;
         let inside = self.source.text(open + 1);
@@ -288,7 +288,7 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// A name that is neither called nor a variable.
+    /// Checks a name that is neither called nor a variable.
     fn check_value(&mut self, index: usize, name: &str) {
         if is_type(name) || is_keyword(name) || self.definitions.is_type(name) || self.definitions.is_parameter(name) {
             return;
@@ -305,7 +305,7 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// A call of something that is not a plain name: `(*f)(x)`, `table[i](x)`.
+    /// Checks a call of a value that is not a plain name: `(*f)(x)`, `table[i](x)`.
     fn check_call_of_value(&mut self, open: usize) {
         let close = open - 1;
         match self.source.text(close) {
@@ -352,7 +352,8 @@ impl<'t> NativeScan<'t> {
         }
     }
 
-    /// `(float*)(x)`: a cast to a type. Anything else in parentheses that is called is a computed function.
+    /// Returns whether parentheses hold a type, as in the cast `(float*)(x)`. Otherwise a call of the parentheses is a call of a
+    /// computed function.
     fn is_cast(&self, start: usize, close: usize) -> bool {
         let of_types = (start + 1..close).all(|index| {
             let text = self.source.text(index);
@@ -364,7 +365,7 @@ impl<'t> NativeScan<'t> {
         of_types && start + 1 < close && !matches!(self.source.text(start + 1), "*" | "&")
     }
 
-    /// `name<arguments>(...)`: the name has to be callable. Where the angle brackets do not match, it is a comparison.
+    /// Checks `name<arguments>(...)`: the name has to be callable. If the angle brackets do not match, this is a comparison.
     fn check_template_call(&mut self, close: usize) {
         let Some(index) = self.source.template_name(close) else { return };
         let name = self.source.text(index);
@@ -381,7 +382,7 @@ impl<'t> NativeScan<'t> {
     }
 }
 
-/// Returns the finding for a function that is not called.
+/// Returns the finding for a function that is used but not called.
 fn function_as_value(name: &str) -> String {
     format!("the address of `{name}`; call it, or write a lambda that does")
 }

@@ -1,12 +1,12 @@
-//! Declarations outside of functions, and constants: what outlives a call has to be written out and unchangeable.
+//! Declarations outside of functions. A value that outlives a call has to be a written-out constant.
 
 use super::{NativeScan, names::is_type};
 
-/// Functions of a source, declared or defined, up to which prototypes are compared with definitions.
+/// Largest number of functions of a source, declared or defined, for which prototypes are compared with definitions.
 const MAX_PROTOTYPES: usize = 1_000;
 
 impl NativeScan<'_> {
-    /// `static` and `inline` may begin functions and constants.
+    /// Checks `static` and `inline`, which may begin functions and constants.
     pub(super) fn check_static(&mut self, index: usize, name: &str) {
         let source = &self.source;
         let mut next = index + 1;
@@ -51,12 +51,12 @@ impl NativeScan<'_> {
         at
     }
 
-    /// Some tokens as they are written.
+    /// Returns tokens as text for a message.
     pub(super) fn shown(&self, start: usize, end: usize) -> String {
         (start..end).take(8).map(|at| self.source.text(at)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Declarations at file level: functions with bodies and their prototypes, types, constants.
+    /// Checks declarations at file level: functions with bodies and their prototypes, types, constants.
     pub(super) fn check_statements(&mut self) {
         let mut start = 0;
         let mut index = 0;
@@ -102,7 +102,7 @@ impl NativeScan<'_> {
         };
         let declares = matches!(source.text(named), "using")
             || matches!(source.text(start), "" | ";" | "typedef" | "static_assert");
-        // `struct Point {...};` and `struct Point;` define types; with a name at the end they define a variable too.
+        // `struct Point {...};` and `struct Point;` define types. With a name at the end they also define a variable.
         let only_type = defines_type && (source.before(end, 1) == "}" || end <= start + 2);
         if start >= end || constant || declares || only_type || self.is_constant(start, end) {
             return;
@@ -120,7 +120,7 @@ impl NativeScan<'_> {
         }
     }
 
-    /// Returns whether a prototype has a definition that differs in names of parameters at most.
+    /// Returns whether a prototype has a definition that differs only in names of parameters.
     fn is_defined_later(&self, head: usize, name: usize, close: usize) -> bool {
         let source = &self.source;
         let is_defined = self.definitions.calls_function(source.text(name), source.at(name), &self.guards);
@@ -166,7 +166,7 @@ impl NativeScan<'_> {
         signature
     }
 
-    /// Returns whether a declaration makes constants of numbers: each has a value that the compiler computes.
+    /// Returns whether a declaration makes numeric constants whose values the compiler computes.
     fn is_constant(&self, start: usize, end: usize) -> bool {
         let source = &self.source;
         let mut at = start;
@@ -174,7 +174,7 @@ impl NativeScan<'_> {
         loop {
             match source.text(at) {
                 "static" | "inline" | "__device__" => at += 1,
-                // Kernels cannot write to it.
+                // Kernels cannot write to a constant.
                 "const" | "__constant__" => {
                     is_const = true;
                     at += 1;
@@ -209,7 +209,7 @@ impl NativeScan<'_> {
         is_const && self.are_constants(at, end)
     }
 
-    /// `A = 1, b[2] = {1, 2}`.
+    /// Returns whether declarators such as `A = 1, b[2] = {1, 2}` are constants.
     fn are_constants(&self, mut at: usize, end: usize) -> bool {
         let source = &self.source;
         loop {
@@ -242,7 +242,7 @@ impl NativeScan<'_> {
         }
     }
 
-    /// Numbers, operators, casts to numbers and names of other constants.
+    /// Returns whether a token may be part of a constant: numbers, operators, casts to numbers and names of other constants.
     fn is_constant_token(&self, index: usize) -> bool {
         let source = &self.source;
         if !source.is_name(index) {
@@ -254,7 +254,7 @@ impl NativeScan<'_> {
         }
     }
 
-    /// Returns whether what is before an opening bracket can be before one in a constant.
+    /// Returns whether the token before an opening bracket may stand there in a constant.
     fn is_constant_call(&self, before: usize) -> bool {
         let source = &self.source;
         match source.text(before) {

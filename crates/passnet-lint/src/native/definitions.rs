@@ -8,7 +8,7 @@ use super::{
     source::TokenSource,
 };
 
-/// Definitions of one name that are looked at. Without the others less is allowed.
+/// Largest number of definitions of one name that are used. Ignoring further definitions allows less.
 const MAX_OF_ONE_NAME: usize = 64;
 
 /// Names that a source defines, with the places of their definitions.
@@ -22,8 +22,8 @@ pub(super) struct Definitions<'t> {
 }
 
 impl<'t> Definitions<'t> {
-    /// None of the names may be one that a header declares and that is not callable: a call of such a name might reach
-    /// the other function.
+    /// Collects the definitions of a source. A name that a header declares and that is not callable is never one of them: a call
+    /// of the name might reach the header's function.
     pub(super) fn new(source: &TokenSource<'t>, defined_types: impl IntoIterator<Item = &'t str>) -> Self {
         let mut definitions = Self::default();
         for name in defined_types {
@@ -53,7 +53,7 @@ impl<'t> Definitions<'t> {
         let at = source.at(index);
         match source.before(index, 1) {
             "namespace" => _ = self.namespaces.insert(name),
-            // In a list of template parameters.
+            // A parameter in the list of a template.
             "typename" | "class" if matches!(source.text(index + 1), ">" | "," | "=") => {
                 self.parameters.insert(name);
             }
@@ -113,7 +113,7 @@ impl<'t> Definitions<'t> {
     }
 }
 
-/// Returns the name that a `typedef` defines: the last one outside of brackets.
+/// Returns the name that a `typedef` defines: the last name outside of brackets.
 fn typedef_name<'t>(source: &TokenSource<'t>, start: usize) -> Option<&'t str> {
     let mut name = None;
     let mut index = start + 1;

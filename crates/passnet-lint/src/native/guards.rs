@@ -1,20 +1,21 @@
-//! Conditions of the preprocessor: which text is compiled together with which.
+//! Conditions of the preprocessor: the parts of a text that are compiled together.
 //!
-//! The rules read all branches. A definition under a condition may be left out when the rest is compiled, so it counts
-//! only for text under the same condition, or where every branch has one.
+//! The rules read all branches. A definition under a condition may be absent when other text is compiled. So it counts only for
+//! text under the same condition, or if every branch has a definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens::Directive;
 
-/// A condition that holds (`true`) or does not.
+/// A condition, and whether it holds.
 type Condition = (String, bool);
 type Conditions = BTreeSet<Condition>;
 
 /// Largest number of sets of conditions that are combined to see whether all branches define a name.
 const MAX_COMBINED: usize = 64;
 
-/// Macros that have one value in the whole text. Others of the compiler's, such as `__COUNTER__`, change.
+/// Prefixes of the compiler's macros that have one value in the whole text. Other macros of the compiler, such as `__COUNTER__`,
+/// change.
 const LASTING_PREFIXES: &[&str] =
     &["__AVX", "__SSE", "__ARM", "__CUDA", "__GNUC", "__clang", "__BMI", "__FLT", "__SIZEOF"];
 const LASTING: &[&str] = &[
@@ -37,10 +38,10 @@ pub(super) struct Guards {
     parts: Vec<(usize, Conditions)>,
 }
 
-/// Branches of one `#if` met so far.
+/// The branches of one `#if` that were read so far.
 struct Branches {
     outer: Conditions,
-    /// Conditions of earlier branches, which do not hold.
+    /// Conditions of earlier branches. In this branch they do not hold.
     earlier: Conditions,
 }
 
@@ -82,7 +83,7 @@ impl Guards {
         &self.parts[part].1
     }
 
-    /// Returns whether the text at an offset is compiled in any case.
+    /// Returns whether the text at an offset is compiled under all conditions.
     pub(super) fn is_unconditional(&self, offset: usize) -> bool {
         self.at(offset).is_empty()
     }
@@ -97,11 +98,12 @@ impl Guards {
             if known[next].is_subset(used) {
                 return true;
             }
-            // Two branches that differ in one condition cover what they have in common.
+            // Two branches that differ in one condition together cover the conditions that they have in common.
             let combined: Vec<Conditions> =
                 known[..next].iter().filter_map(|other| combine(other, &known[next])).collect();
             for guard in combined {
-                // Combinations can double with each condition. Beyond the limit a definition counts as missing, which is safe.
+                // The number of combinations can double with each condition. Beyond the limit, a definition counts as missing,
+                // which is safe.
                 if known.len() < MAX_COMBINED && !known.contains(&guard) {
                     known.push(guard);
                 }
@@ -112,7 +114,7 @@ impl Guards {
     }
 }
 
-/// Conditions under which one of two guards holds, where they differ in the sign of a single condition.
+/// Returns the conditions under which one of two guards holds, if the guards differ in the sign of a single condition.
 fn combine(a: &Conditions, b: &Conditions) -> Option<Conditions> {
     let opposed: Vec<&Condition> = a.iter().filter(|(text, holds)| b.contains(&(text.clone(), !holds))).collect();
     let [(text, _)] = opposed.as_slice() else { return None };
@@ -135,9 +137,9 @@ impl Branches {
     }
 }
 
-/// Conditions that mean the same wherever they are written.
+/// Conditions that have one meaning in the whole text.
 struct Stable<'d> {
-    /// Numbers of the directives that define a macro.
+    /// For each macro, the numbers of the directives that define it.
     defined: BTreeMap<&'d str, Vec<usize>>,
     last_include: usize,
     first_use: BTreeMap<&'d str, usize>,
@@ -165,7 +167,7 @@ impl<'d> Stable<'d> {
         stable
     }
 
-    /// Returns the condition of a directive; one that may change is different each time.
+    /// Returns the condition of a directive. If its value may change, the condition is different for each directive.
     fn condition(&self, name: &str, rest: &str, number: usize) -> Option<Condition> {
         let text: String = rest.split_whitespace().collect();
         let (text, holds) = match name {
@@ -177,7 +179,7 @@ impl<'d> Stable<'d> {
             },
             _ => return None,
         };
-        // The number of the directive makes two conditions with a changing macro different: neither covers the other.
+        // The number of the directive distinguishes two conditions with a macro that changes: neither covers the other.
         let lasts = words(rest).all(|word| self.lasts(word));
         Some((if lasts { text } else { format!("{text} at {number}") }, holds))
     }
@@ -191,7 +193,7 @@ impl<'d> Stable<'d> {
         }
         let first_use = self.first_use.get(word).copied().unwrap_or_default();
         let defined = self.defined.get(word).map_or(&[][..], Vec::as_slice);
-        // A header may define it as well, unless all of them come before.
+        // A header may define the macro as well, unless all headers come before.
         !word.starts_with("__")
             && defined.len() <= 1
             && defined.iter().chain([&self.last_include]).all(|at| *at <= first_use)

@@ -1,4 +1,4 @@
-//! Macros with parameters, expanded so that what they spell is read like everything else.
+//! Macros with parameters. They are expanded, so that the rules read the code that they produce.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const MAX_TOKENS: usize = 100_000;
 /// Deepest use of macros in macros.
 const MAX_DEPTH: usize = 8;
 
-/// Tokens with macros expanded, and directives with white space normalised. The error names what makes the text
-/// ambiguous.
+/// Returns tokens with macros expanded, and directives with normalised white space. The error names the text that makes the
+/// source ambiguous.
 pub(super) fn tokenize(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>, Guards), String> {
     let (tokens, mut directives) = lex(text)?;
     let guards = Guards::new(&directives);
@@ -25,7 +25,7 @@ pub(super) fn tokenize(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>, Gu
 struct Macro<'t> {
     parameters: Vec<&'t str>,
     body: Vec<Token<'t>>,
-    /// Offset of the definition: it holds for what comes after.
+    /// Offset of the definition. The macro is defined from there on.
     at: usize,
 }
 
@@ -41,7 +41,7 @@ fn expand<'t>(
     for directive in directives.iter() {
         let Some(line) = text.get(directive.offset..directive.offset + directive.length) else { continue };
         let Some((name, mut definition)) = definition(line)? else { continue };
-        // Which body is compiled would depend on the machine, and the rules read one text.
+        // The machine would decide which of several bodies is compiled, and the rules read only one.
         if !guards.is_unconditional(directive.offset) {
             return Err(format!("the macro `{name}` with parameters inside of #if"));
         }
@@ -76,7 +76,7 @@ fn definition(line: &str) -> Result<Option<(&str, Macro<'_>)>, String> {
         return Ok(None);
     };
     let Some((name, rest)) = rest.trim_start().split_once('(') else { return Ok(None) };
-    // A blank before the bracket makes it part of the body of a macro without parameters.
+    // A blank before the bracket makes the bracket part of the body of a macro without parameters.
     if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Ok(None);
     }

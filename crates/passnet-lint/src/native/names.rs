@@ -13,11 +13,11 @@ fn names(table: &'static str) -> Names {
 /// Headers of mathematics, integers, algorithms, containers, SIMD and half types.
 static HEADERS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/headers.txt")));
 
-/// Names that reach outside of a computation, or keep state, whether called, defined or taken as values. Among them are
-/// all such functions that the allowed headers declare.
+/// Names that give access to the system, or keep state. They are refused when called, defined or used as values. All such
+/// functions of the allowed headers are among them.
 static DENIED: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/denied.txt")));
 
-/// Prefixes of such names.
+/// Prefixes of names that are refused like [`DENIED`].
 const DENIED_PREFIXES: &[&str] =
     &["cublas", "omp_alloc", "omp_set", "omp_target", "cudnn", "pthread_", "sched_", "torch", "aten", "c10"];
 
@@ -25,7 +25,7 @@ static KEYWORDS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names
 
 static TYPES: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/types.txt")));
 
-/// Functions of mathematics and memory, of the worker's prelude, and of CUDA's device code.
+/// Functions that a source may call: mathematics and memory, the worker's prelude, and CUDA's device code.
 static CALLABLE: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/callable.txt")));
 
 /// Prefixes of intrinsics.
@@ -44,11 +44,11 @@ const CALLABLE_PREFIXES: &[&str] = &[
     "__reduce_",
 ];
 
-/// Keywords, and names of attributes and operators of the compiler, that have no part in a kernel.
+/// Keywords, and names of attributes and operators of the compiler, that kernels do not need.
 static FORBIDDEN: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/forbidden.txt")));
 
-/// Functions that the allowed headers declare and that are not callable. A source that defines one of these might still
-/// call the other.
+/// Functions that the allowed headers declare and that a source may not call. If a source defines one of these names, a call
+/// might still reach the function of the header.
 static RESERVED: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/reserved.txt")));
 
 static STD_FUNCTIONS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/std_functions.txt")));
@@ -112,13 +112,13 @@ pub(crate) fn defined_type(flag: &str) -> Option<&str> {
     (is_free(name) && is_type(value)).then_some(name)
 }
 
-/// `NAME=NUMBER` or `NAME`.
+/// Returns whether a definition is `NAME=NUMBER` or `NAME`.
 fn is_constant(definition: &str) -> bool {
     let (name, value) = definition.split_once('=').unwrap_or((definition, ""));
     is_free(name) && is_number(value)
 }
 
-/// Returns whether a macro of this name hides nothing.
+/// Returns whether a name has no other meaning that a macro of this name would hide.
 pub(super) fn is_free(name: &str) -> bool {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     plain
@@ -138,7 +138,7 @@ fn is_number(value: &str) -> bool {
     value.chars().all(allowed)
 }
 
-/// Returns whether a preprocessor directive, white space normalised, is allowed.
+/// Returns whether a preprocessor directive with normalised white space is allowed.
 pub(super) fn is_directive(directive: &str) -> bool {
     let (name, rest) = directive.split_once(' ').unwrap_or((directive, ""));
     match name {
@@ -154,7 +154,7 @@ pub(super) fn is_directive(directive: &str) -> bool {
             }
         }
         "#define" => {
-            // A name for a number. A parameter list would follow the name without a space.
+            // The directive gives a number a name. A parameter list would follow the name without a space.
             let (name, value) = rest.split_once(' ').unwrap_or((rest, ""));
             is_free(name) && is_number(value)
         }

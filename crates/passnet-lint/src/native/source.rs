@@ -1,4 +1,4 @@
-//! The tokens of a C++ source, and how brackets divide them.
+//! The tokens of a C++ source, and its structure of brackets.
 
 use super::tokens::{Token, TokenKind};
 
@@ -8,9 +8,9 @@ const MAX_ARGUMENTS: usize = 64;
 /// Tokens with their brackets matched.
 pub(super) struct TokenSource<'t> {
     tokens: Vec<Token<'t>>,
-    /// For each bracket the index of the one that it belongs to.
+    /// For each bracket, the index of its partner.
     partners: Vec<Option<usize>>,
-    /// For each token the index of the bracket around it.
+    /// For each token, the index of the bracket around it.
     enclosing: Vec<Option<usize>>,
 }
 
@@ -26,7 +26,7 @@ impl<'t> TokenSource<'t> {
                     open.push(index);
                 }
                 ")" | "]" | "}" => {
-                    // A bracket without a partner stays alone: the compiler refuses the text, and the rules must not panic.
+                    // A bracket without a partner has no entry: the compiler refuses the text, and the rules must not panic.
                     if let Some(start) = open.pop() {
                         partners[start] = Some(index);
                         partners[index] = Some(start);
@@ -43,7 +43,7 @@ impl<'t> TokenSource<'t> {
         self.tokens.len()
     }
 
-    /// Returns the text of a token, empty beyond the ends.
+    /// Returns the text of a token; empty for an index beyond the ends.
     pub(super) fn text(&self, index: usize) -> &'t str {
         self.tokens.get(index).map_or("", |token| token.text)
     }
@@ -52,7 +52,7 @@ impl<'t> TokenSource<'t> {
         self.tokens.get(index).map(|token| token.kind)
     }
 
-    /// Offset at which a token is compiled.
+    /// Returns the offset at which a token is compiled.
     pub(super) fn at(&self, index: usize) -> usize {
         self.tokens.get(index).map_or(0, |token| token.at)
     }
@@ -65,17 +65,17 @@ impl<'t> TokenSource<'t> {
         self.kind(index) == Some(TokenKind::Name)
     }
 
-    /// Index of the bracket that closes the one at `open`.
+    /// Returns the index of the bracket that closes the one at `open`.
     pub(super) fn closing(&self, open: usize) -> Option<usize> {
         self.partners.get(open).copied().flatten().filter(|close| *close > open)
     }
 
-    /// Index of the bracket that opens the one at `close`.
+    /// Returns the index of the bracket that opens the one at `close`.
     pub(super) fn opening(&self, close: usize) -> Option<usize> {
         self.partners.get(close).copied().flatten().filter(|open| *open < close)
     }
 
-    /// Index of the bracket around a token.
+    /// Returns the index of the bracket around a token.
     pub(super) fn enclosing(&self, index: usize) -> Option<usize> {
         self.enclosing.get(index).copied().flatten()
     }
@@ -85,7 +85,7 @@ impl<'t> TokenSource<'t> {
         self.before(open, 1) == "namespace" || self.before(open, 2) == "namespace" || self.before(open, 1) == "\"C\""
     }
 
-    /// Returns whether a token is in no function and no type.
+    /// Returns whether a token is outside of all functions and types.
     pub(super) fn is_at_file_level(&self, index: usize) -> bool {
         let mut around = self.enclosing(index);
         while let Some(open) = around {
@@ -133,7 +133,8 @@ impl<'t> TokenSource<'t> {
     pub(super) fn template_end(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut at = open;
-        // Without a limit, each `<` of a long row of comparisons would be searched to the end of the text.
+        // Without the limit, a long row of `<` comparisons would take quadratic time: each search would go to the end of the
+        // text.
         while at < self.len() && at <= open + MAX_ARGUMENTS {
             match self.text(at) {
                 "<" => depth += 1,
@@ -155,7 +156,7 @@ impl<'t> TokenSource<'t> {
         None
     }
 
-    /// Returns the name before the `<` that the `>` at `close` ends, if what is between can be template arguments.
+    /// Returns the name before the `<` that the `>` at `close` ends, if the text between them can be template arguments.
     pub(super) fn template_name(&self, close: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let mut index = close;

@@ -1,4 +1,4 @@
-//! Honest kernels in ordinary style, and disguises of forbidden behaviour, each one a short source.
+//! Tests on honest kernels in ordinary style, and on disguises of forbidden behaviour. Each case is a short source.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ fn findings(text: &str) -> Vec<String> {
     shown.collect()
 }
 
-/// Honest kernels that the rules for object code are tested with.
+/// Honest kernels of the tests of the rules for object code.
 #[test]
 fn honest_kernels_are_accepted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/honest");
@@ -32,7 +32,7 @@ fn honest_kernels_are_accepted() {
     assert!(report.is_empty() && count >= 30, "{count} kernels\n{report}");
 }
 
-/// Kernels that the rules for object code refuse. Those that only an object shows are listed.
+/// Kernels that the rules for object code refuse. The list has those that the source does not show.
 #[test]
 fn refused_kernels_are_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/cases");
@@ -163,7 +163,7 @@ fn disguises_are_refused() {
         "float f(float v) { return v; } float f(float), PyRun_SimpleString(const char*); void k(float* x) { PyRun_SimpleString(\"\"); }",
         "int a, b; void k(float* x) { x[0] = b++; }",
         "float f(float), g; void k(float* x) { x[0] = g++; } float f(float v) { return v; }",
-        // Names that may be variables, used as what they are.
+        // Names that may be variables, used as variables.
         "void k(float* x) { float signal = 1; x[0] = signal; } void j(float* x) { auto p = &signal; }",
         "void k(float* x) { { int system = 1; } system(\"\"); }",
         "void k(float* x) { int system = 1; ::system(\"\"); }",
@@ -171,7 +171,7 @@ fn disguises_are_refused() {
         "__attribute__((section(\".data\"))) const int n = 1; void k(float* x) { x[0] = n; }",
         "[[gnu::constructor]] static void f() {} void k(float* x) { x[0] = 1; }",
         "[[gnu::alias(\"system\")]] void f(const char*); void k(float* x) { x[0] = 1; }",
-        // Functions of libraries with effects.
+        // Library functions with side effects.
         "void k(float* x) { x[0] = lgamma(x[0]); }",
         "void k(float* x) { x[0] = std::lgamma(x[0]); }",
         "void k(float* x) { x[0] = lgammaf(x[0]); }",

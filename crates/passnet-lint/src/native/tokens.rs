@@ -14,11 +14,11 @@ pub(super) enum TokenKind {
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind,
     pub(super) text: &'t str,
-    /// Offset where it is compiled: for a token of a macro's body that of the use.
+    /// Offset at which the token is compiled. For a token of a macro's body, this is the offset of the use.
     pub(super) at: usize,
 }
 
-/// A preprocessor directive, white space normalised.
+/// A preprocessor directive with normalised white space.
 pub(super) struct Directive {
     pub(super) text: String,
     pub(super) offset: usize,
@@ -30,14 +30,14 @@ pub(super) fn offset(text: &str, slice: &str) -> usize {
     (slice.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize).min(text.len())
 }
 
-/// Tokens and directives as they are written.
+/// Returns the tokens and directives of a text.
 pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String> {
     if text.contains("\\\n") || text.contains("??") || text.contains("%:") || text.contains("<%") {
         return Err("line splicing, trigraphs or digraphs".to_owned());
     }
     let mut tokens = Vec::new();
     let mut directives = Vec::new();
-    // Depth of braces at each open `#if`: a branch that leaves it changed would hide where functions end.
+    // Depth of braces at each open `#if`. A branch that ends at another depth would hide where functions end.
     let mut conditions: Vec<usize> = Vec::new();
     let mut depth = 0_usize;
     let mut rest = text;

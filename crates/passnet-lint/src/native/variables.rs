@@ -1,4 +1,4 @@
-//! Variables of a source: where each is declared, how far it can be seen, and whether it may be called.
+//! Variables of a source: the place of each declaration, its scope, and whether the variable may be called.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use super::{
     tokens::TokenKind,
 };
 
-/// Variables of one name that are followed. Further ones count as no variables, which allows less.
+/// Largest number of variables of one name that are followed. Further ones do not count as variables, which allows less.
 const MAX_OF_ONE_NAME: usize = 1_000;
 
 /// Values that a variable may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
-    /// Numbers, vectors, pointers to them: nothing that can be called.
+    /// Numbers, vectors, and pointers to them, none of which can be called.
     Data,
     /// A lambda of the source.
     Lambda,
     /// An object of one of the source's types.
     Object,
-    /// A value of the type that a template parameter names.
+    /// A value whose type is a template parameter.
     Argument,
-    /// A value of a type that is not written out: `auto`.
+    /// A value whose type is not written out: `auto`.
     Unknown,
 }
 
@@ -104,7 +104,7 @@ impl<'t> Variables<'t> {
         seen.max_by_key(|variable| variable.start)
     }
 
-    /// Reads a declaration, if one begins at a token.
+    /// Reads a declaration, if a declaration begins at a token.
     fn declaration(&mut self, source: &TokenSource<'t>, definitions: &Definitions<'t>, start: usize) {
         let Some((mut at, mut holds)) = type_at(source, definitions, start) else { return };
         let in_list = matches!(source.before(start, 1), "(" | ",");
@@ -157,7 +157,7 @@ impl<'t> Variables<'t> {
     }
 }
 
-/// Returns the token behind the type of a declaration, and what variables of that type hold.
+/// Returns the index of the token behind the type of a declaration, and the kind of value that variables of that type hold.
 fn type_at(source: &TokenSource<'_>, definitions: &Definitions<'_>, start: usize) -> Option<(usize, Holds)> {
     let mut at = start;
     loop {
@@ -228,7 +228,7 @@ pub(super) fn is_parameter_list(source: &TokenSource<'_>, definitions: &Definiti
     }
 }
 
-/// The token that ends an initial value: `,`, `;`, `)` or `:`.
+/// Returns the index of the token that ends an initial value: `,`, `;`, `)` or `:`.
 fn initializer_end(source: &TokenSource<'_>, from: usize) -> Option<usize> {
     let mut at = from;
     while at < source.len() {
@@ -242,14 +242,14 @@ fn initializer_end(source: &TokenSource<'_>, from: usize) -> Option<usize> {
     None
 }
 
-/// Returns the token behind the scope of what is declared at a token, and whether that is the whole file.
+/// Returns the index of the token behind the scope of a declaration, and whether the scope is the whole file.
 fn scope_end(source: &TokenSource<'_>, index: usize) -> (usize, bool) {
     let Some(open) = source.enclosing(index) else { return (source.len(), true) };
     let Some(close) = source.closing(open) else { return (index, false) };
     if source.text(open) == "{" {
         return (close, source.is_namespace(open));
     }
-    // The head of a function or of a statement: what follows it.
+    // The head of a function or of a statement: its scope is the code after it.
     let mut at = close + 1;
     while at < source.len() {
         match source.text(at) {
@@ -263,7 +263,7 @@ fn scope_end(source: &TokenSource<'_>, index: usize) -> (usize, bool) {
     (close, false)
 }
 
-/// Returns whether a token can be an operand, so that what follows is an operator.
+/// Returns whether a token can be an operand, so that the next token is an operator.
 pub(super) fn ends_operand(source: &TokenSource<'_>, index: usize) -> bool {
     match source.kind(index) {
         Some(TokenKind::Number | TokenKind::Text) => true,

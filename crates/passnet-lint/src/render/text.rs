@@ -1,4 +1,4 @@
-//! Findings as text: the line, carets under what is meant, and how to fix it.
+//! Findings as text: the line, carets under the problem, and how to fix it.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::{Finding, PassFile, Position};
 
-/// Renders findings of these files, with colours where asked.
+/// Renders findings of these files, in colour if `color` is true.
 pub fn text(findings: &[Finding], files: &[PassFile], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let groups = findings.iter().map(|finding| renderer.render(&[group(finding, files)]));
@@ -28,7 +28,7 @@ fn group<'a>(finding: &'a Finding, files: &'a [PassFile]) -> Group<'a> {
     }
 }
 
-/// Returns the bytes that a finding is about: no more than its first line, or a whole function would be underlined.
+/// Returns the bytes that a finding is about, up to the end of its first line. Otherwise a whole function could be underlined.
 fn span(text: &str, finding: &Finding) -> Range<usize> {
     let start = offset(text, finding.start);
     let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);

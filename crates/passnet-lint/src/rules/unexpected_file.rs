@@ -24,7 +24,7 @@ use crate::rule::Violation;
 ///
 /// Keep only `.py` files and the order file in the directory. Write constants into the source.
 pub(crate) struct UnexpectedFile {
-    /// The file, with what is wrong with it where that is not its name.
+    /// The file and, if its name is not the problem, the problem.
     pub(crate) subject: String,
 }
 

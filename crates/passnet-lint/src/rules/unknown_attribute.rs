@@ -22,7 +22,7 @@ use crate::rule::Violation;
 pub(crate) struct UnknownAttribute {
     /// The attribute.
     pub(crate) subject: String,
-    /// The value it was asked of, with an article.
+    /// The value from which it was read, with an article.
     pub(crate) owner: String,
 }
 
