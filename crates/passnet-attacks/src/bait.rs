@@ -1,4 +1,4 @@
-//! Targets of attacks outside their scratch: a directory with a secret, with copies of a task and of a cache, and a
+//! Targets of attacks outside their scratch folder: a directory with a secret and with copies of a task and of a cache, and a
 //! server that waits for calls.
 
 use std::{
@@ -12,7 +12,7 @@ use fs_err as fs;
 
 use crate::AttackError;
 
-/// Bait for one evaluation. Each evaluation has a new one, so that no attack profits from an earlier one.
+/// Bait for one evaluation. Each evaluation has a new bait, so that no attack profits from an earlier one.
 pub(crate) struct Bait {
     directory: tempfile::TempDir,
     secret: String,
@@ -57,10 +57,10 @@ impl Bait {
         text.contains(&self.secret)
     }
 
-    /// Returns whether the process whose id is in the file `pid` is still there after a grace period.
+    /// Returns whether the process whose id is in the file `pid` still exists after two seconds.
     pub(crate) fn has_survivor(&self) -> bool {
         let Ok(pid) = fs::read_to_string(self.path("pid")) else { return false };
-        // Two seconds: the kernel may need a moment to end a process that was killed.
+        // The kernel may need a moment to end a process that was killed.
         let survived = (0..100).all(|_| {
             let running = is_running(pid.trim());
             if running {
@@ -82,13 +82,14 @@ impl Bait {
 
 fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    // The state follows the name, which stands in brackets and may contain brackets. `Z` and `X` mean that the process has ended.
+    // The state follows the name, which is in brackets and may contain brackets. The states `Z` and `X` mean that the process has
+    // ended.
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Starts a server that answers every request with a solution, until this process ends. Returns its port.
 fn serve() -> std::io::Result<u16> {
-    // One server for all baits: it has no state that an attack could find again.
+    // All baits share one server, because it has no state that an attack could use.
     static PORT: std::sync::OnceLock<std::io::Result<u16>> = std::sync::OnceLock::new();
     let port = PORT.get_or_init(|| {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
@@ -98,7 +99,7 @@ fn serve() -> std::io::Result<u16> {
                 let body = "torch.nn.functional.relu(x) + y";
                 let answer = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
                 let mut request = [0; 1024];
-                // A caller that closes the connection early gets no answer. Others are not affected.
+                // A client that closes the connection early gets no answer. Other clients are not affected.
                 let _ = caller.set_read_timeout(Some(Duration::from_secs(1)));
                 let _ = caller.read(&mut request).and_then(|_| caller.write_all(answer.as_bytes()));
             }

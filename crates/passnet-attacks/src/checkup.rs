@@ -1,4 +1,4 @@
-//! Checks of an installation, by trying: the interpreter, one evaluation, the sandbox.
+//! Checks of an installation, made by using it: the interpreter, one evaluation, the sandbox.
 
 use std::{path::PathBuf, process::Command};
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::AttackError;
 
-/// A graph with one op of each common kind, to see the whole way work.
+/// A graph with one op of each common kind, which tests all steps of an evaluation.
 const MODEL: &str = "\
 import torch
 class GraphModule(torch.nn.Module):
@@ -53,10 +53,10 @@ pub enum Severity {
     Unfit,
 }
 
-/// One thing that was tried.
+/// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckResult {
-    /// Name of the thing.
+    /// Name of the part that was checked.
     pub what: &'static str,
     pub level: Severity,
     /// Description of what was found.
@@ -77,7 +77,7 @@ pub fn finding_table(findings: &[CheckResult]) -> TextTable {
     rows
 }
 
-/// Checks what takes no PyTorch to start: the interpreter, its packages, the compiler.
+/// Checks the parts that do not need PyTorch to start: the interpreter, its packages, the compiler.
 pub fn check_installation() -> Vec<CheckResult> {
     vec![interpreter(), packages(), compiler()]
 }
@@ -104,7 +104,7 @@ fn packages() -> CheckResult {
     CheckResult { what: "packages", level, detail }
 }
 
-/// C++ passes need a compiler; nothing else does.
+/// Checks the C++ compiler, which only C++ passes need.
 fn compiler() -> CheckResult {
     let version = |compiler: PathBuf| match Command::new(&compiler).arg("--version").output() {
         Ok(output) if output.status.success() => {
@@ -122,8 +122,8 @@ fn compiler() -> CheckResult {
     CheckResult { what: "C++ compiler", level, detail }
 }
 
-/// Evaluates eager against itself, which has to be correct with a ratio of 1, and has workers try to leave the sandbox.
-/// Adds to `findings`, which keep what was found before an error.
+/// Evaluates eager mode against itself, which must be correct with a ratio of 1, and lets workers try to leave the sandbox. Adds
+/// the results to `findings`, which keeps them if there is an error later.
 ///
 /// # Errors
 /// If the fork server does not work.
@@ -151,7 +151,7 @@ fn describe_machine(referee: &Referee, findings: &mut Vec<CheckResult>) {
     findings.push(CheckResult { what: "device", level: Severity::Good, detail: device.join(", ") });
 }
 
-/// Returns the built-in graph.
+/// Returns the built-in graph as a sample.
 fn sample() -> Result<GraphSample, AttackError> {
     let texts = SampleTexts {
         path: "doctor",
@@ -198,7 +198,8 @@ fn describe_verdict(verdict: &Verdict, findings: &mut Vec<CheckResult>) {
     }
 }
 
-/// Adds findings about the attempts of hostile workers and the needs of honest ones. `--json` has every attempt.
+/// Adds findings about the attempts of hostile workers and the needs of honest workers. The output of `--json` lists every
+/// attempt.
 fn describe_sandbox(proof: &Proof, findings: &mut Vec<CheckResult>) {
     let missing: Vec<String> = proof
         .layers

@@ -1,7 +1,7 @@
 //! Time that the sandbox and the checks of measurements add to an evaluation.
 //!
-//! The same graphs are evaluated with all layers and without those, in turns: with the honest passes of the suite, and without
-//! any pass.
+//! The same graphs are evaluated alternately with all layers and without them, once with the honest passes of the suite and once
+//! without any pass.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use serde::Serialize;
 
 use crate::{AttackError, AttackOptions, entry};
 
-/// The layers that remain on in the evaluation without checks: those that inspect the text and the graph of a pass.
+/// Layers that stay on in the evaluation without checks: those that inspect the text and the graph of a pass.
 const WITHOUT: Defences = Defences { lint: true, intercept: true, diff: true, storage: true, ..Defences::NONE };
 
-/// Pairs of evaluations without passes for each entry: they take a tenth of the time of others, and vary more.
+/// Number of pairs of evaluations without passes for each entry: these take a tenth of the time of others, and vary more.
 const PLAIN_PAIRS: usize = 4;
 
-/// Times of one graph with all layers and without, in nanoseconds.
+/// Times of evaluations of one graph, with all layers and without them.
 struct Pair {
     all: Times,
     without: Times,
@@ -28,21 +28,21 @@ struct Pair {
 /// Times of one evaluation, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Times {
-    /// The whole evaluation.
+    /// Time of the whole evaluation.
     wall: f64,
-    /// The same without timed and warm-up calls.
+    /// Time of the evaluation without timed and warm-up calls.
     outside: f64,
 }
 
-/// The cost of checks.
+/// Cost of the sandbox and the checks.
 #[derive(Clone, Debug, Serialize)]
 pub struct CostReport {
     schema_version: u32,
-    /// The device that was measured on.
+    /// Device of the measurement.
     device: Device,
-    /// Evaluations of the graphs as they are, which is what `cargo xtask bench eval` measures.
+    /// Figures for graphs without passes, as `cargo xtask bench eval` measures them.
     pub without_passes: Option<CostFigures>,
-    /// Evaluations of the honest passes of the suite.
+    /// Figures for the honest passes of the suite.
     pub honest_passes: Option<CostFigures>,
 }
 
@@ -50,13 +50,14 @@ pub struct CostReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct CostFigures {
     pairs: usize,
-    /// Medians outside of timed calls.
+    /// Medians of the time outside of timed calls, in milliseconds.
     all_ms: f64,
     without_ms: f64,
-    /// All layers / without, outside of timed calls: quartiles of the ratios of pairs, and the ratio of the sums.
+    /// Ratio of the time with all layers to the time without, outside of timed calls: quartiles over the pairs, and the ratio of
+    /// the sums.
     ratio_quartiles: [f64; 3],
     pub ratio_of_sums: f64,
-    /// The ratio of the sums of whole evaluations, timed calls included.
+    /// Ratio of the sums of whole evaluations, timed calls included.
     ratio_of_whole_sums: f64,
 }
 
@@ -101,7 +102,8 @@ impl CostReport {
     }
 }
 
-/// Evaluates honest entries of the suite with all layers and without the sandbox and the checks of measurements, for `time`.
+/// Evaluates honest entries of the suite, with all layers and without the sandbox and the checks of measurements, until `time` is
+/// over.
 ///
 /// # Errors
 /// If the suite cannot be read or the machine cannot evaluate.
@@ -122,7 +124,7 @@ pub fn measure_cost(options: &AttackOptions, time: Duration) -> Result<CostRepor
         let directory =
             PassDirectory::new(files).map_err(|source| AttackError::Passes { name: entry.name.clone(), source })?;
         let candidate = Candidate::Passes(directory);
-        // The first evaluation has no worker that was forked ahead, and the first one of a kernel compiles it.
+        // The first pair is not counted: no worker was forked ahead yet, and the first evaluation of a kernel compiles it.
         if plain.is_empty() {
             referees.pair(&sample, &Candidate::Noop, false)?;
         }
@@ -152,13 +154,13 @@ struct Referees {
 
 impl Referees {
     fn new(device: Device) -> Result<Self, AttackError> {
-        // One path, and no repetition of an unstable measurement, which would come by chance.
+        // One path only, and no repetition of unstable measurements, because repetitions happen by chance.
         let settings =
             || RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound(device) };
         let options = RefereeOptions {
             zygote: ZygoteConfig::from(Interpreter::find()),
             defences: Defences::ALL,
-            // A cached verdict costs nothing.
+            // No cache, because a cached verdict takes no time.
             cache: None,
             jobs: 1,
         };
@@ -167,7 +169,7 @@ impl Referees {
         Ok(Self { all, without })
     }
 
-    /// Evaluates with both, in an order that alternates.
+    /// Evaluates with both referees, in alternating order.
     fn pair(&self, sample: &GraphSample, candidate: &Candidate, without_first: bool) -> Result<Pair, AttackError> {
         if without_first {
             let without = times(&self.without, sample, candidate)?;

@@ -15,7 +15,7 @@ pub(crate) struct AttackEntry {
     /// Path of its folder in the suite: `FAMILY/NAME`, or `honest/NAME`.
     pub(crate) name: String,
     pub(crate) meta: AttackMeta,
-    /// The pass directory: all files but `meta.json`, by path relative to it.
+    /// Files of the pass directory: all files but `meta.json`, by path relative to the directory.
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
@@ -46,12 +46,12 @@ impl AttackEntry {
         Ok(Self { name: relative(directory, root), meta, files })
     }
 
-    /// Returns whether it is an honest pass directory, which must not be rejected.
+    /// Returns whether the entry is an honest pass directory, which must not be rejected.
     pub(crate) fn is_honest(&self) -> bool {
         self.meta.expect.is_none()
     }
 
-    /// Returns whether it is made for a GPU, or for a CPU.
+    /// Returns whether the entry is for the given kind of device.
     pub(crate) fn runs_on(&self, gpu: bool) -> bool {
         match self.meta.runs_on {
             DeviceRequirement::Cpu => !gpu,
@@ -95,7 +95,7 @@ pub(crate) fn read_all(directory: &Path, filters: &[String]) -> Result<Vec<Attac
         if entry.is_honest() { &mut passes } else { &mut attacks }.push(entry);
     }
     attacks.extend(passes);
-    // One filter with a typo would silently run fewer attacks.
+    // Each filter must match an entry, because a typo in one of several filters would silently run fewer attacks.
     if let Some(filter) = filters.iter().find(|filter| !attacks.iter().any(|entry| entry.matches(filter))) {
         return Err(AttackError::NoMatch { directory: directory.to_owned(), filter: filter.clone() });
     }

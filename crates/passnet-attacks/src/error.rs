@@ -40,7 +40,7 @@ pub enum AttackError {
         name: String,
         source: FilePathError,
     },
-    /// The naive harness failed.
+    /// The harness of the positive control failed.
     #[error("{harness}: {message}")]
     Harness {
         /// The program.

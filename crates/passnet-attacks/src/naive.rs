@@ -1,4 +1,4 @@
-//! The positive control: a harness that judges in the candidate's own process, as public ones do.
+//! The positive control: a harness that judges in the process of the candidate, as public harnesses do.
 
 use std::{collections::BTreeMap, io::Write as _, path::Path, process::Stdio};
 

@@ -9,12 +9,13 @@ use passnet_record::{Coverage, Device};
 pub struct AttackOptions {
     /// Directory of the attack suite.
     pub directory: PathBuf,
-    /// Keeps entries with an id, name or path that begins like one of these, or of a family of that name; empty keeps all.
+    /// Keeps entries whose id, name or path begins with one of these texts, or whose family is one of them. An empty list keeps
+    /// all.
     pub filter: Vec<String>,
     /// Device to run on.
     pub device: Device,
-    /// Extent of the run of each attack.
+    /// Part of each attack that is run.
     pub coverage: Coverage,
-    /// Evaluations at a time.
+    /// Number of evaluations at a time.
     pub jobs: usize,
 }

@@ -1,4 +1,4 @@
-//! Outcome of an entry, from its verdicts under each set of layers.
+//! Outcome of an entry, derived from its verdicts under each set of layers.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::{bait::Bait, entry::AttackEntry};
 /// An evaluation in one mode.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ModeResult {
-    /// The first verdict that is not `correct`, if there is one.
+    /// The first verdict that is not `correct`, or `correct`.
     pub(crate) verdict: ExpectedVerdict,
     /// Message to the author of the passes.
     pub(crate) message: String,
-    /// All lint rules that were found broken; the verdict names the first.
+    /// All lint rules that were found broken. The verdict names only the first.
     pub(crate) rules: Vec<String>,
     pub(crate) speedup: Option<f64>,
     /// True if the attack reached its goal.
@@ -29,9 +29,9 @@ impl ModeResult {
     pub(crate) fn new(goal: &AttackGoal, verdicts: &[Verdict], bait: &Bait) -> Self {
         let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
         let reason = bad.and_then(|verdict| verdict.reason.clone());
-        // The lower bound: on a busy machine, the ratio of a few short blocks can be three times what it should be.
+        // The lower bound is used, because on a busy machine the ratio of a few short blocks can be three times too high.
         let speedups = verdicts.iter().filter_map(|verdict| Some(verdict.scored_timing()?.speedup.low));
-        // The smallest of all graphs: an attack has to win on each of them.
+        // The smallest speed-up of all graphs, because an attack has to win on each of them.
         let speedup = speedups.reduce(f64::min);
         let reached = match goal {
             AttackGoal::Correct => bad.is_none(),
@@ -46,10 +46,10 @@ impl ModeResult {
         Self { verdict: ExpectedVerdict { status, reason: code }, message, rules, speedup, reached }
     }
 
-    /// Returns whether the verdict is the expected one, be it for the first reason or for one of several rules that are broken.
+    /// Returns whether the verdict is the expected one. The expected reason may be the first reason, or any of the broken rules.
     ///
-    /// An attack that is expected to be `correct`, because it works honestly where its condition does not hold, may also be refused for
-    /// its integrity: it met the condition once, by chance, and was found out.
+    /// An attack may be expected to be `correct`, because it works honestly where its condition does not hold. Such an attack may
+    /// also be rejected for its integrity, if its condition held once by chance.
     fn is(&self, expected: &ExpectedVerdict) -> bool {
         if expected.status == Status::Correct && self.verdict.status == Status::Integrity {
             return true;
@@ -60,7 +60,7 @@ impl ModeResult {
     }
 }
 
-/// Returns the rules that the findings in a reason's detail are about.
+/// Returns the rules that the findings in the detail of a reason name.
 fn broken_rules(reason: &Reason) -> Vec<String> {
     let findings = reason.detail.iter().flat_map(|detail| &detail.findings);
     findings.map(|finding| finding.rule.clone()).collect()
@@ -69,19 +69,19 @@ fn broken_rules(reason: &Reason) -> Vec<String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryOutcome {
-    /// An attack that works where nothing stops it, and was stopped for the expected reason.
+    /// The attack works if nothing stops it, and was stopped for the expected reason.
     Caught,
-    /// An attack that reached its goal with all layers on.
+    /// The attack reached its goal with all layers on.
     Escaped,
-    /// An attack that was stopped, but not for the expected reason.
+    /// The attack was stopped, but not for the expected reason.
     Misjudged,
-    /// An attack that fails even where nothing stops it.
+    /// The attack fails even if nothing stops it.
     Dead,
-    /// An honest pass that was accepted.
+    /// The honest pass was accepted.
     Passed,
-    /// An honest pass that was rejected.
+    /// The honest pass was rejected.
     FalseRejection,
-    /// Not run on this device.
+    /// The entry was not run on this device.
     Skipped,
 }
 
@@ -94,24 +94,24 @@ pub struct JudgedEntry {
     pub id: String,
     /// Kind of attack.
     pub family: String,
-    /// One line about it.
+    /// Description of the entry in one line.
     pub title: String,
     /// The entry is an honest pass and must not be rejected.
     pub honest: bool,
-    /// No layer stops it, but the architecture does.
+    /// True if no layer stops the attack, but the architecture does.
     pub by_construction: bool,
     pub outcome: EntryOutcome,
-    /// Remarks on how the exploit was carried over to this design.
+    /// Remarks on how the exploit was adapted to PassNet.
     pub note: String,
     /// The verdict with all layers on.
     pub verdict: Option<ExpectedVerdict>,
-    /// The layers that stop it alone.
+    /// Layers that stop the attack when each is on alone.
     pub layers: Vec<&'static str>,
-    /// Evidence for an outcome that should not be, or the reason why the entry was skipped.
+    /// Evidence for a wrong outcome, or the reason why the entry was skipped.
     pub detail: String,
 }
 
-/// Judges an entry by what was seen of it in each mode, and against the naive harness.
+/// Judges an entry by its results in each mode, and in the naive harness.
 pub(crate) fn judge(
     entry: &AttackEntry,
     seen: &BTreeMap<(String, &'static str), ModeResult>,
@@ -140,8 +140,8 @@ pub(crate) fn judge(
     }
 }
 
-/// Returns the outcome of an entry that was run, and what to look at. `none` is missing where attacks are run with all
-/// layers on only; `control` says whether the naive harness falls for it.
+/// Returns the outcome of an entry that was run, and the evidence. `none` is missing if attacks are run with all layers on only.
+/// `control` is true if the attack reaches its goal in the naive harness.
 fn outcome_of(
     entry: &AttackEntry,
     none: Option<&ModeResult>,
@@ -156,7 +156,7 @@ fn outcome_of(
         };
     };
     match none {
-        // First, because an escape is worse than anything else that can be said of an entry.
+        // This case comes first, because an escape is the worst outcome.
         _ if all.reached => (EntryOutcome::Escaped, describe(all)),
         Some(none) if by_construction && none.reached => {
             (EntryOutcome::Escaped, format!("not stopped by construction: {}", describe(none)))

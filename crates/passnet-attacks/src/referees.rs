@@ -1,4 +1,4 @@
-//! The referees that all entries are evaluated by, one for each set of layers.
+//! The referees that evaluate all entries, one for each set of layers.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use passnet_services::Interpreter;
 
 use crate::{AttackError, AttackOptions, bait::Bait, entry::AttackEntry, outcome::ModeResult};
 
-/// Returns the sets of layers that an entry is evaluated under: `none`, `all`, or the name of a single one.
+/// Returns the sets of layers under which an entry is evaluated: `none`, `all`, or the name of a single layer.
 pub(crate) fn modes(coverage: Coverage, entry: &AttackEntry) -> Vec<&'static str> {
     let single = Defences::LAYERS.map(|(name, _)| name);
     match coverage {
@@ -27,7 +27,7 @@ pub(crate) fn modes(coverage: Coverage, entry: &AttackEntry) -> Vec<&'static str
     }
 }
 
-/// Number of tries for an attack without effect. Some attacks have to win a race, and one success proves that they work.
+/// Number of attempts for an attack without effect. Some attacks have to win a race, and one success proves that they work.
 const TRIES: usize = 3;
 
 /// An entry under one set of layers.
@@ -59,7 +59,7 @@ impl<'a> AttackReferees<'a> {
             let none = first.sibling(quick_settings(device), Defences::NONE)?;
             let single = Defences::LAYERS.into_iter().filter(|_| options.coverage == Coverage::Full);
             for (name, defences) in single {
-                // Siblings share the fork server, whose workers have the sandbox or not.
+                // Referees with the same base share its fork server, whose workers either have the sandbox or not.
                 let base = if defences.sandbox { &first } else { &none };
                 referees.insert(name, base.sibling(quick_settings(device), defences)?);
             }
@@ -76,7 +76,7 @@ impl<'a> AttackReferees<'a> {
         Ok(Self { suite, samples, referees })
     }
 
-    /// Evaluates all jobs, several at once. Returns the results by entry and mode.
+    /// Evaluates all jobs, several at a time. Returns the results by entry and mode.
     pub(crate) fn run(
         &self,
         jobs: &[EntryRun<'_>],
@@ -84,7 +84,7 @@ impl<'a> AttackReferees<'a> {
     ) -> Result<BTreeMap<(String, &'static str), ModeResult>, AttackError> {
         let (next, seen) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || -> Result<(), AttackError> {
-            // A counter and not shares of the list: attacks that wait for a time limit would hold up a share.
+            // A counter instead of fixed shares of the list: attacks that wait for a time limit would delay their share.
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let may_win_later = job.mode == "none" && !job.entry.meta.by_construction;
                 // Some attacks take effect only by chance, such as those that search freed memory for their state.
@@ -126,7 +126,7 @@ impl<'a> AttackReferees<'a> {
         let candidate = Candidate::Passes(passes);
         let referee = &self.referees[job.mode];
         let mut graphs: Vec<GraphId> = self.suite.visible(task).collect();
-        // Held-out graphs are a defence as well, so other modes must not have them.
+        // Held-out graphs are a defence as well, so only the mode `all` has them.
         let held_out = if job.mode == "all" { task.held_out.as_slice() } else { &[] };
         graphs.extend(held_out.iter().map(|graph| GraphId { task: task.id.clone(), graph: graph.clone() }));
         let mut verdicts: Vec<Verdict> = Vec::new();
@@ -137,7 +137,7 @@ impl<'a> AttackReferees<'a> {
     }
 }
 
-/// Returns settings for short evaluations. Few attacks depend on times, and those by orders of magnitude.
+/// Returns settings for short evaluations. Few attacks change times, and those that do change them by orders of magnitude.
 fn quick_settings(device: Device) -> RunSettings {
     RunSettings {
         warmup: 2,
@@ -146,7 +146,7 @@ fn quick_settings(device: Device) -> RunSettings {
         pairs: 1,
         check_rounds: 2,
         paths: vec![ExecutionPath::Direct],
-        // On a busy machine, `unstable` would hide whether a pass is caught.
+        // On a busy machine, the status `unstable` would hide whether a pass is caught.
         max_iqr_ratio: 1e9,
         max_remeasure: 0,
         timeout_s: 90.0,

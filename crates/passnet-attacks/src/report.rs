@@ -1,4 +1,4 @@
-//! All outcomes, and their JSON form.
+//! All outcomes of a run, and their JSON form.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl AttackReport {
         Self { schema_version: SCHEMA_VERSION, device, depth, totals, layers, entries }
     }
 
-    /// True if nothing escaped, was misjudged, is dead, or is honest and was rejected.
+    /// Returns whether no attack escaped, was misjudged or is dead, and no honest pass was rejected.
     pub fn is_clean(&self) -> bool {
         let bad = [EntryOutcome::Escaped, EntryOutcome::Misjudged, EntryOutcome::Dead, EntryOutcome::FalseRejection];
         bad.iter().all(|outcome| self.count(*outcome) == 0)

@@ -5,7 +5,7 @@ use passnet_record::{TextReport, TextTable, counted};
 use crate::{outcome::EntryOutcome, report::AttackReport};
 
 impl AttackReport {
-    /// Returns one line per entry, the details of those that are not as they should be, and the counts.
+    /// Returns one line per entry, the details of unexpected outcomes, and the counts.
     pub fn text_report(&self) -> TextReport {
         let mut report = TextReport::default();
         report.table(self.table());

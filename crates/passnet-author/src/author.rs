@@ -9,12 +9,12 @@ use passnet_services::{PropagateError, cpp_compiler};
 
 use crate::pass_files::PassDirError;
 
-/// Author of pass directories, or of nothing but a name that evaluation understands.
+/// Author of pass directories, or of a name that evaluation understands, such as that of a compiler.
 pub trait Author: Send + Sync {
     /// Returns the name as it is recorded in a run.
     fn spec(&self) -> &AuthorSpec;
 
-    /// Returns what evaluation runs for this author.
+    /// Returns the code that evaluation runs for this author.
     fn runs(&self) -> Runs;
 
     /// True if equal tasks get equal pass directories.
@@ -22,7 +22,7 @@ pub trait Author: Send + Sync {
         true
     }
 
-    /// Returns what writing the passes used, after the last [`Self::write`]; `None` for an author that is not a language model.
+    /// Returns the cost of the last [`Self::write`]; `None` for an author that is not a language model.
     fn cost(&self) -> Option<WritingCost> {
         None
     }
@@ -36,7 +36,7 @@ pub trait Author: Send + Sync {
         Ok(())
     }
 
-    /// Prepares a whole suite: work that tasks share, or that is done for many tasks at a time. Called once, before
+    /// Prepares a whole suite: does the work that tasks share, or that is done for many tasks at once. Called once, before
     /// [`Self::write`].
     ///
     /// # Errors
@@ -46,10 +46,10 @@ pub trait Author: Send + Sync {
         Ok(())
     }
 
-    /// Writes the passes of one task. Authors whose [`Self::runs`] is not [`Runs::Passes`] have none.
+    /// Writes the passes of one task. Called only for authors whose [`Self::runs`] is [`Runs::Passes`].
     ///
     /// # Errors
-    /// [`AuthorError::Refused`] concerns this task alone; every other error ends the run.
+    /// [`AuthorError::Refused`] concerns this task only. Every other error ends the run.
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
         let _ = task;
         Ok(PassDirectory::empty())
@@ -63,12 +63,12 @@ pub enum Runs {
     Graph,
     /// The path of passes without any pass.
     Path,
-    /// TorchInductor in a mode of `torch.compile`.
+    /// TorchInductor, in a mode of `torch.compile`.
     Inductor {
         /// The `mode` argument.
         mode: String,
     },
-    /// Another compiler behind a function in Python.
+    /// Another compiler, called through a Python function.
     Compiler {
         /// Name of the file of `python/passnet/_compilers`, or path of the user's file.
         name: String,
@@ -90,28 +90,28 @@ pub(crate) fn check_compiler(author: &AuthorSpec, device: Device) -> Result<(), 
     }
 }
 
-/// Options of a command for the author that it creates. An author takes those that concern it.
+/// Options of a command for the author that it creates. Each author uses the options that concern it.
 #[derive(Clone, Debug, Default)]
 pub struct AuthorOptions {
-    /// Time for measuring unknown kernels before passes are written.
+    /// Time limit for measuring unknown kernels before passes are written.
     pub tuning: Option<Duration>,
-    /// Times each pass against eager mode, and drops those that lose.
+    /// If true, times each pass against eager mode, and drops passes that are slower.
     pub confirms: bool,
 }
 
-/// Surroundings of an author.
+/// Environment in which an author works.
 pub struct AuthorContext<'a> {
-    /// Evaluates what the author tries out, and knows device and interpreter.
+    /// Referee that evaluates candidates for the author, and knows the device and the interpreter.
     pub referee: &'a Referee,
     /// Directory of the run. An author keeps its own files in a subdirectory with the name of its kind.
     pub directory: &'a Path,
     /// Becomes true when the author has to stop.
     pub stop: &'a AtomicBool,
-    /// Called with a short text for each step.
+    /// Called with a short text at each step.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
-/// Task of a suite; `suite.visible(record)` are the graphs that an author may see.
+/// A task of a suite. `suite.visible(record)` returns the graphs that an author may see.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskGraphs<'a> {
     pub suite: &'a Suite,
@@ -128,23 +128,23 @@ pub enum AuthorError {
         /// Known names, with a placeholder for arguments.
         known: String,
     },
-    /// The argument of the name is missing, superfluous, or none of those allowed.
+    /// The argument of the name is missing, unexpected, or not one of those allowed.
     #[error("author `{kind}` {expected}, got `{got}`")]
     Argument {
-        /// Name before the colon.
+        /// The name before the colon.
         kind: &'static str,
-        /// Argument that it takes, as part of a sentence.
+        /// Description of the expected argument, as part of a sentence.
         expected: String,
         /// The argument as given.
         got: String,
     },
-    /// Passes of a task that are not a pass directory.
+    /// The passes of a task do not form a valid pass directory.
     #[error("{0}")]
     Refused(String),
-    /// A language model without its server.
+    /// A language model was named without its server.
     #[error("a language model works on tasks in `passnet agent run` or `passnet bench run`")]
     NeedsModelServer,
-    /// The author's kernels cannot be compiled.
+    /// The C++ compiler for the author's kernels does not work.
     #[error("author `{author}` writes C++ kernels, and {problem}")]
     NoCompiler { author: AuthorSpec, problem: String },
     /// This machine cannot run the author.
@@ -161,7 +161,7 @@ pub enum AuthorError {
     /// A pass directory cannot be read.
     #[error(transparent)]
     Directory(#[from] PassDirError),
-    /// A file has a path that no pass directory can have.
+    /// A file has a path that is not allowed in a pass directory.
     #[error(transparent)]
     Path(#[from] FilePathError),
     /// The types of graphs cannot be inferred.
@@ -170,16 +170,16 @@ pub enum AuthorError {
     /// The tuning database has no folder.
     #[error("no cache folder for the tuning database; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
-    /// A trial evaluation failed for reasons that are not the candidate's.
+    /// A trial evaluation failed for a reason other than the candidate.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// The system refused to read or write.
+    /// The operating system reported an error on reading or writing.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The author has not finished; the same run continues where it stopped.
     #[error("{0}; run the same command again to continue")]
     Interrupted(String),
-    /// Any other error of an author of another crate.
+    /// Any other error of an author from another crate.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }

@@ -10,7 +10,7 @@ use crate::author::{Author, AuthorContext, AuthorError, Runs};
 
 /// Compilers that are files of `python/passnet/_compilers`.
 pub(crate) const NAMES: &[&str] = &["cudagraphs", "thunder", "hidet", "tensorrt"];
-/// Kind of an author that is a compiler of the user.
+/// Kind of the authors that are compilers in a file of the user.
 pub(crate) const OWN: &str = "compiler";
 
 /// A compiler behind a function `compile(module)` in Python.
@@ -25,7 +25,7 @@ impl Compiler {
     }
 }
 
-/// Name and, for a compiler of the user, file of a compiler; `None` for other authors.
+/// Returns the name of a compiler and, for a compiler of the user, its file; `None` for other authors.
 fn compiler_of(spec: &AuthorSpec) -> Option<(&str, Option<&Path>)> {
     match (spec.kind(), spec.argument()) {
         (OWN, Some(file)) => Some((file, Some(Path::new(file)))),
@@ -41,7 +41,8 @@ impl Author for Compiler {
 
     fn check(&self, device: Device) -> Result<(), AuthorError> {
         let Some((name, file)) = compiler_of(&self.spec) else { return Ok(()) };
-        // The interpreter would wait for a pipe. A file that is missing is its error, which says more.
+        // The check excludes pipes, for which the interpreter would wait. A missing file is reported below, with a better
+        // message.
         if let Some(file) = file.filter(|file| file.exists()) {
             passnet_run::open_input(file)?;
         }
@@ -58,8 +59,8 @@ impl Author for Compiler {
 
     fn prepare(&mut self, _suite: &Suite, _context: &AuthorContext<'_>) -> Result<(), AuthorError> {
         if let Some((_, Some(file))) = compiler_of(&self.spec) {
-            // The text and not the path: workers cannot read the user's files, and the text is part of the key of a
-            // verdict.
+            // The text is stored instead of the path, because workers cannot read the user's files, and because the text is part
+            // of the key of a verdict.
             self.source = passnet_run::read_input_text(file)?;
         }
         Ok(())

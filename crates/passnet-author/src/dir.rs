@@ -34,7 +34,7 @@ impl Dir {
         } else if all.join(ORDER_FILE).is_file() {
             read_pass_directory(all)
         } else {
-            // Fails if the path itself is wrong.
+            // Fails if the path itself does not exist.
             fs::read_dir(all)?;
             Ok(PassDirectory::empty())
         }
@@ -56,7 +56,7 @@ impl Author for Dir {
             return Err(AuthorError::NoFolder(self.path().to_owned()));
         }
         let folders = fs::read_dir(all)?.filter_map(|entry| Some(entry.ok()?.path()));
-        // Without passes every result is that of eager mode: a score would say nothing of the folder that was meant.
+        // Without passes, every result would be that of eager mode, and the score would say nothing about the folder.
         if folders.chain([all.to_owned()]).any(|folder| folder.join(ORDER_FILE).is_file()) {
             return Ok(());
         }
@@ -73,14 +73,14 @@ impl Author for Dir {
 
     fn write(&self, task: &TaskGraphs<'_>) -> Result<PassDirectory, AuthorError> {
         self.read(&task.record.id).map_err(|error| match error {
-            // A wrong path is a mistake of the whole command. A bad file concerns its task only.
+            // A wrong path is a mistake of the whole command. A bad file concerns only its task.
             error @ PassDirError::Io(_) => error.into(),
             refused => AuthorError::Refused(refused.to_string()),
         })
     }
 }
 
-/// True if there are no passes to apply. A damaged list is another mistake, which the verdicts name.
+/// Returns whether there are no passes to apply. A damaged order file does not count: the verdicts report it.
 fn names_no_pass(passes: &PassDirectory) -> bool {
     match passes.order() {
         Ok(names) => names.is_empty(),

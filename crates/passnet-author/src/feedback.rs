@@ -1,8 +1,8 @@
-//! Verdicts as an author reads them: reasons without repetition, and the next step.
+//! Verdicts in a form for authors: each reason once, and the next step.
 
 use passnet_record::{Reason, Status, Verdict};
 
-/// A reason, and the graphs that it is about.
+/// A reason, and the graphs that it concerns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Complaint<'a> {
     pub reason: &'a Reason,
@@ -26,9 +26,10 @@ pub fn complaints(verdicts: &[Verdict]) -> Vec<Complaint<'_>> {
     complaints
 }
 
-/// Returns the next step for the author of passes, by the first verdict that is not good. `None` if nothing is left to do.
+/// Returns the next step for the author of passes, given by the first verdict that is not `correct`. Returns `None` if no step is
+/// left.
 pub fn next_step(verdicts: &[Verdict]) -> Option<&'static str> {
-    // One step at a time: a fix often changes the other verdicts too.
+    // Only one step is returned, because a fix often changes the other verdicts too.
     let bad = verdicts.iter().find(|verdict| verdict.status != Status::Correct);
     match bad.map(|verdict| verdict.status) {
         None => verdicts

@@ -1,4 +1,5 @@
-//! Author `fuse`: passes of the built-in author, with the configurations that the tuning database knows, without those that lose.
+//! Author `fuse`: passes of the built-in author, with the configurations from the tuning database, without passes that are slower
+//! than eager mode.
 
 mod confirm;
 mod database;
@@ -30,7 +31,7 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// Creates an author that uses what the tuning database knows.
+    /// Creates an author that uses the configurations in the tuning database.
     pub const fn new(spec: AuthorSpec, options: &AuthorOptions) -> Self {
         Self { spec, tuning: options.tuning, confirms: options.confirms, prepared: BTreeMap::new() }
     }
@@ -78,13 +79,13 @@ impl Author for Fuse {
     }
 }
 
-/// Returns the target that the passes of a device are written for.
+/// Returns the target for which the passes of a device are written.
 pub const fn target_of(device: Device) -> Target {
     if device.is_cpu() { Target::Cpu } else { Target::Cuda }
 }
 
-/// Measures the kernels of a suite that the tuning database in the cache of a referee does not know. `progress` is
-/// called with the task before each kernel.
+/// Measures those kernels of a suite that are not yet in the tuning database in the cache of a referee. `progress` is called with
+/// the task before each kernel.
 ///
 /// # Errors
 /// If there is no cache, or measuring fails.
@@ -99,7 +100,7 @@ pub fn tune(
     Tuner::new(referee, cache)?.tune(suite, budget, stop, progress)
 }
 
-/// Returns what the tuning database in the cache of a referee knows of its device and of the kernels of a suite.
+/// Returns the configurations in the tuning database, in the cache of a referee, for its device and the kernels of a suite.
 pub fn known_choices(referee: &Referee, suite: &TypedSuite) -> Choices {
     match referee.cache().filter(|cache| Database::has_entries(cache)) {
         Some(cache) => Database::new(cache, referee.fingerprint()).choices(suite),

@@ -4,7 +4,7 @@ use passnet_record::{AuthorSpec, Device};
 
 use crate::author::{Author, AuthorError, Runs, check_compiler};
 
-/// Values of the `mode` argument of `torch.compile`; the first is the one without argument.
+/// Values of the `mode` argument of `torch.compile`. The first is the mode of a name without argument.
 pub(crate) const MODES: &[&str] = &["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"];
 
 /// TorchInductor in one mode.

@@ -17,11 +17,11 @@ use crate::{
 /// Creates an author from its parsed name and the options of the command.
 pub type Create = Box<dyn Fn(AuthorSpec, &AuthorOptions) -> Result<Box<dyn Author>, AuthorError> + Send + Sync>;
 
-/// Way in which an author of a kind comes into being.
+/// Way in which an author of a kind is created.
 pub enum Creation {
-    /// From its name and options.
+    /// Created from its name and options.
     ByName(Create),
-    /// By the command, from the flags for a server of language models. A name alone cannot hold its address, key and budgets.
+    /// Created by the command, from the flags for a server of language models. A name cannot hold the address, key and budgets.
     ByModelServer,
 }
 
@@ -39,11 +39,11 @@ pub struct AuthorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     None,
-    /// One of these, or none for the first.
+    /// One of these values, or none, which means the first.
     OneOf(&'static [&'static str]),
-    /// Any text; the word stands for it in messages.
+    /// Any text. The word is its placeholder in messages.
     Any(&'static str),
-    /// A folder of passes; the word stands for it in messages.
+    /// A folder of passes. The word is its placeholder in messages.
     Folder(&'static str),
 }
 
@@ -88,7 +88,7 @@ pub fn parse(kinds: &[AuthorKind], text: &str) -> Result<AuthorSpec, AuthorError
 /// Creates the author of a name.
 ///
 /// # Errors
-/// As [`parse`], and if the author lacks what it needs.
+/// As [`parse`], and if something that the author needs is missing.
 pub fn create(
     kinds: &[AuthorKind],
     spec: &AuthorSpec,
@@ -103,12 +103,12 @@ pub fn create(
     }
 }
 
-/// Returns whether the author of a name is a language model, which the command creates from other flags.
+/// Returns whether the author of a name is a language model, which the command creates from the flags for its server.
 pub fn needs_model_server(kinds: &[AuthorKind], spec: &AuthorSpec) -> bool {
     find(kinds, spec).is_some_and(|kind| matches!(kind.creation, Creation::ByModelServer))
 }
 
-/// Returns the name of an author in names of runs: `KIND-ARGUMENT`, or for a folder of passes the name of the folder.
+/// Returns the part of a run's name that names the author: `KIND-ARGUMENT`, or the name of the folder for a folder of passes.
 pub fn label(kinds: &[AuthorKind], spec: &AuthorSpec) -> String {
     let is_folder = find(kinds, spec).is_some_and(|kind| matches!(kind.argument, Argument::Folder(_)));
     let folder = spec.argument().filter(|_| is_folder).map(Path::new);

@@ -1,10 +1,10 @@
-//! Author `noop`: the path of passes without any pass.
+//! Author `noop`: the code path of passes, without any pass.
 
 use passnet_record::AuthorSpec;
 
 use crate::author::{Author, Runs};
 
-/// The path of passes without any pass: shows the cost of the path itself.
+/// The code path of passes without any pass. It shows the cost of the path itself.
 pub(crate) struct Noop {
     spec: AuthorSpec,
 }

@@ -9,7 +9,8 @@ use std::{
 use fs_err as fs;
 use passnet_record::{FilePathError, LIBRARY_MANIFEST, ORDER_FILE, PassDirectory};
 
-/// Largest accepted pass directory, in bytes of all its files. They are read into memory, and a mistyped path may name any folder.
+/// Size of the largest accepted pass directory: bytes of all its files together. There is a limit because the files are read into
+/// memory, and a mistyped path may name any folder.
 const MAX_PASS_BYTES: u64 = 16 << 20;
 
 /// Error of reading a pass directory.
@@ -18,7 +19,7 @@ pub enum PassDirError {
     /// The directory does not exist or cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// More bytes than a pass directory may have.
+    /// The files have more bytes than a pass directory may have.
     #[error("{path}: the pass directory has more than {MAX_PASS_BYTES} bytes, the limit")]
     TooLarge { path: PathBuf },
     /// A link, device or other entry that is neither file nor directory.
@@ -27,12 +28,12 @@ pub enum PassDirError {
         /// The entry.
         path: PathBuf,
     },
-    /// A file name that no pass directory can have.
+    /// A file name is not allowed in a pass directory.
     #[error(transparent)]
     Path(#[from] FilePathError),
 }
 
-/// Writes a pass directory into a folder, which is made where there is none. Returns the names of its Python files.
+/// Writes a pass directory into a folder, which is created if it does not exist. Returns the names of its Python files.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -71,7 +72,7 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
                 continue;
             }
             total += kind.len();
-            // Before the file is read.
+            // The size is checked before the file is read.
             if total > MAX_PASS_BYTES {
                 return Err(PassDirError::TooLarge { path: directory.to_owned() });
             }
@@ -82,7 +83,7 @@ pub fn read_pass_directory(directory: &Path) -> Result<PassDirectory, PassDirErr
     Ok(PassDirectory::new(files)?)
 }
 
-/// Returns the times of change of the files of a pass directory, by name. Files that cannot be read have none.
+/// Returns the modification times of the files of a pass directory, by name; `None` for files that cannot be read.
 pub fn modification_times(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)> {
     let mut files = Vec::new();
     let mut open = vec![directory.to_owned()];
@@ -100,8 +101,8 @@ pub fn modification_times(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)
     files
 }
 
-/// Reads all pass directories at or below some folders, in the order of their paths. A folder with an order file is one;
-/// nothing below it is.
+/// Reads all pass directories at or below some folders, in the order of their paths. A folder with an order file is a pass
+/// directory; folders below it are not searched.
 ///
 /// # Errors
 /// As [`read_pass_directory`], and if a folder does not exist.

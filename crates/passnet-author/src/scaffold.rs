@@ -1,4 +1,4 @@
-//! Pass directories to begin with: a pattern of a task, and a plain kernel that is right, ready to be made fast.
+//! Scaffolds: pass directories to start from, with a pattern of a task and a simple, correct kernel that can be made faster.
 
 mod stub;
 
@@ -14,12 +14,12 @@ use crate::{author::AuthorError, fuse::TypedSuite};
 /// Prefix of the names of passes.
 const PASS: &str = "my_pass";
 
-/// A pass directory to begin with.
+/// A pass directory to start from.
 #[derive(Clone, Debug)]
 pub struct Scaffold {
     /// The files.
     pub passes: PassDirectory,
-    /// Reason why the replacement is left to do; `None` if the kernels are there and right.
+    /// Reason why the user has to write the replacement; `None` if the kernels exist and are correct.
     pub to_do: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! From an author to the candidates of a suite.
+//! Collects the candidates of a suite from an author.
 
 use std::collections::BTreeMap;
 

@@ -7,8 +7,8 @@ use crate::feedback::{Complaint, complaints};
 /// Columns of the table of verdicts; the first three are of text.
 const TITLES: [&str; 8] = ["graph", "status", "path", "tolerance", "eager", "candidate", "speed-up", "95% interval"];
 
-/// Returns one line per verdict, each reason once with the graphs that it is about, and how far both sides are from float64 if
-/// that decided.
+/// Returns a report with one line per verdict, each reason once with its graphs, and the distances of both sides from float64
+/// where those decided.
 pub fn verdict_report(verdicts: &[Verdict]) -> TextReport {
     let mut report = TextReport::default();
     report.table(table(verdicts));
@@ -43,7 +43,7 @@ fn table(verdicts: &[Verdict]) -> TextTable {
     rows
 }
 
-/// Describes each output that float64 decided about: the distances of both sides, and the tolerance in paper mode.
+/// Describes each output that the comparison with float64 decided: the distances of both sides, and the tolerance in paper mode.
 fn accepted_by_float64(verdict: &Verdict) -> Vec<String> {
     let accepted = |output: &&OutputComparison| {
         verdict.evidence.notes.contains(&Remark::AcceptedByFloat64 { output: output.index })

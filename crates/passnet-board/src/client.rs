@@ -1,4 +1,4 @@
-//! Submitting a bundle.
+//! Client that submits a bundle to a board.
 
 use std::{
     io,
@@ -19,9 +19,9 @@ use crate::{
 
 /// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Pause between two questions about a submission.
+/// Pause between two requests for the state of a submission.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Largest number of bytes of an answer. The address may be that of any server, whose answer may have no end.
+/// Largest number of bytes of an answer. The address may be that of any server, and its answer may have no end.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// An error of submitting a bundle.
@@ -34,10 +34,10 @@ pub enum SubmitError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The run itself was given, and not a bundle of it.
+    /// The path is a run and not a bundle.
     #[error("{path} is a directory; `passnet bundle {path} --out run.pnb` makes a bundle of a run")]
     Directory { path: PathBuf },
-    /// The folder is not that of a board. A board that is a server needs its whole address.
+    /// The folder does not belong to a board. A server needs its whole address, with `https://`.
     #[error(
         "{path} is not the folder of a board: it has no `key.pub`; give the address of a server with https://, or make a board with `passnet board`"
     )]
@@ -62,7 +62,7 @@ pub enum SubmitError {
         /// The board's reason.
         message: String,
     },
-    /// The answer is not one of a board.
+    /// The answer is not that of a board.
     #[error("{url} does not answer like a board: {message}; check the address")]
     BoardReply {
         /// Address of the board.
@@ -74,12 +74,12 @@ pub enum SubmitError {
     Signature(#[from] SignatureError),
 }
 
-/// Place that takes submissions.
+/// Destination of submissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// Address of a board.
     Url(String),
-    /// Folder of a board, or a checkout of the repository that holds it.
+    /// Folder of a board, or a checkout of the repository that holds the folder.
     Folder(PathBuf),
 }
 
@@ -91,22 +91,22 @@ impl Destination {
     }
 }
 
-/// Verifies a bundle and hands it to a board. Returns the id of the submission, which is that of the bundle.
+/// Verifies a bundle and submits it to a board. Returns the id of the submission, which is the id of the bundle.
 ///
 /// # Errors
-/// If the bundle is damaged or not one that a board can evaluate, or the board cannot be reached or refuses it.
+/// If the bundle is damaged or a board cannot evaluate it, or the board cannot be reached or refuses it.
 pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<ContentId, SubmitError> {
     if bundle.is_dir() {
         return Err(SubmitError::Directory { path: bundle.to_owned() });
     }
     let failed = |source| SubmitError::Read { path: bundle.to_owned(), source };
-    // The size comes first: the path may name any file, and its content is read into memory below.
+    // The size is checked first, because the path may name any file, and the content is read into memory below.
     if std::fs::metadata(bundle).map_err(failed)?.len() > MAX_BUNDLE as u64 {
         return Err(refused(SubmissionRefusal::TooLarge { most: MAX_BUNDLE }));
     }
     let bytes = read_input(bundle).map_err(failed)?;
     let url = match to {
-        // A mistyped address must not become a new folder with a bundle that no board will ever see.
+        // Without this check, a mistyped address would become a new folder with a bundle that no board evaluates.
         Destination::Folder(folder) if !folder.join(PUBLIC_KEY).is_file() => {
             return Err(SubmitError::NoBoard { path: folder.clone() });
         }
@@ -131,12 +131,12 @@ pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<Co
     }
 }
 
-/// Waits until a submission was evaluated, and verifies the signature of its result. `Err` of the inner result is the
-/// board's reason for not showing it.
+/// Waits until a submission is evaluated, and verifies the signature of its result. An inner `Err` holds the reason for which the
+/// board does not show the result.
 ///
 /// # Errors
-/// If the board cannot be reached, does not know the submission or has not evaluated it by `deadline`, or the signature
-/// is not valid or not of the key that is expected.
+/// If the board cannot be reached, does not know the submission or has not evaluated it by `deadline`, or if the signature is not
+/// valid or not made with the expected key.
 pub fn wait(
     url: &str,
     id: &ContentId,
@@ -170,7 +170,7 @@ fn refused(refusal: SubmissionRefusal) -> SubmitError {
     SubmitError::Board(refusal.into())
 }
 
-/// Returns a client that follows no redirection, so that a token goes to the named server only.
+/// Returns a client that follows no redirection, so that the token is sent to the named server only.
 fn agent() -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)

@@ -5,16 +5,16 @@ use std::{io, path::PathBuf};
 use passnet_eval::RunError;
 use passnet_run::{StoreError, bundle::BundleError};
 
-/// Reason why a board does not take a bundle.
+/// Reason for which a board refuses a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmissionRefusal {
-    /// The file is larger than boards take.
+    /// The file is larger than the board permits.
     #[error("the bundle has more than {most} bytes, the limit of this board; submit fewer tasks")]
     TooLarge {
         /// The limit.
         most: usize,
     },
-    /// The bundle is damaged, or not one.
+    /// The file is damaged, or not a bundle.
     #[error("the bundle cannot be verified: {0}; pack it again with `passnet bundle RUN`")]
     Damaged(#[from] BundleError),
     /// The run had not finished.
@@ -26,16 +26,16 @@ pub enum SubmissionRefusal {
     /// A pass directory of the bundle is incomplete, or has a path that leads out of it.
     #[error("the passes of task `{task}` are not a pass directory: {message}")]
     Passes { task: String, message: String },
-    /// The description of the run cannot be shown.
+    /// Pages cannot show the description of the run.
     #[error("the description of the run is not valid: {0}")]
     Metadata(#[from] passnet_record::MetadataError),
-    /// The author's name cannot be shown.
+    /// Pages cannot show the author's name.
     #[error("the author's name is not valid: use one line of at most {most} characters")]
     Author {
         /// Largest number of characters of a name.
         most: usize,
     },
-    /// Too many bundles wait.
+    /// Too many bundles are waiting: this number.
     #[error("the inbox is full ({0} bundles); submit again later")]
     Full(usize),
     /// A submitter has sent as many bundles as the board takes in a window of time.
@@ -47,33 +47,33 @@ pub enum SubmissionRefusal {
         most: usize,
         /// Length of the window, in seconds.
         window_s: u64,
-        /// Seconds until the board takes the next one.
+        /// Seconds until the board accepts the next bundle.
         retry_after_s: u64,
     },
-    /// No hidden graph is of a task with passes.
+    /// No hidden graph belongs to a task for which the bundle has passes.
     #[error("the bundle has passes for none of the tasks of this board's suite {suite}")]
     NoCommonTask { suite: String },
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum BoardError {
-    /// A bundle is not taken.
+    /// The board refused a bundle.
     #[error(transparent)]
     Refused(#[from] SubmissionRefusal),
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A file of the board is not what the board wrote.
+    /// A file of the board was changed after the board wrote it.
     #[error("{path}: {message}; restore the file, or remove it with the run of the same name")]
     Altered { path: PathBuf, message: String },
-    /// The machine cannot confine the passes.
+    /// The machine cannot confine passes.
     #[error(
         "this machine has no complete sandbox, which a board needs for untrusted passes: {0}; `passnet doctor` shows the details"
     )]
     NoSandbox(String),
-    /// The referee has a seed, which authors could know.
+    /// The referee has a fixed seed, which authors could know.
     #[error("a board chooses its own seeds; remove --seed")]
     KnownSeed,
-    /// An evaluation could not be carried out.
+    /// An evaluation failed.
     #[error(transparent)]
     Run(#[from] RunError),
     /// A run of the board cannot be read or written.
@@ -82,7 +82,7 @@ pub enum BoardError {
     /// A run of the board cannot be scored.
     #[error("the run has no score: {0}")]
     Score(String),
-    /// A record of the board is not JSON.
+    /// A record of the board is not valid JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }

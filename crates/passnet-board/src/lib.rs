@@ -1,4 +1,4 @@
-//! A leaderboard that takes submissions.
+//! A leaderboard that accepts submissions.
 //!
 //! ```text
 //! bundle ─► inbox ─► passes of each task ─► referee on hidden graphs and seeds ─► private log

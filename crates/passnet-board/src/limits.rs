@@ -1,4 +1,4 @@
-//! Limits of a board, and what each submitter has left of them.
+//! Limits of a board, and the use that each submitter has made of them.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,25 +12,25 @@ use fs_err as fs;
 
 use crate::error::{BoardError, SubmissionRefusal};
 
-/// Largest bundle that any board accepts, in bytes.
+/// Size of the largest bundle that any board accepts, in bytes.
 pub const MAX_BUNDLE: usize = 64 << 20;
-/// File of uploads by submitter. It has addresses of people, so it is private.
+/// File with the uploads of each submitter. It is private, because it contains addresses of people.
 const UPLOADS: &str = "uploads.tsv";
 
 /// Limits of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Uploads of one submitter within `window`.
+    /// Largest number of uploads of one submitter within `window`.
     pub uploads: usize,
     pub window: Duration,
-    /// Largest bundle, in bytes; at most [`MAX_BUNDLE`].
+    /// Size of the largest bundle, in bytes; at most [`MAX_BUNDLE`].
     pub bundle_bytes: usize,
-    /// Bundles that wait for their evaluation.
+    /// Largest number of bundles that wait for their evaluation.
     pub queue: usize,
 }
 
 impl Limits {
-    /// Creates limits; the size of a bundle is in MiB.
+    /// Creates limits. `bundle_mib` is in MiB.
     pub fn new(uploads: usize, window: Duration, bundle_mib: u16, queue: usize) -> Self {
         Self { uploads, window, bundle_bytes: (usize::from(bundle_mib) << 20).min(MAX_BUNDLE), queue }
     }
@@ -42,10 +42,10 @@ impl Default for Limits {
     }
 }
 
-/// Times of uploads in seconds since 1970, oldest first, by submitter.
+/// Times of uploads by submitter, in seconds since 1970, oldest first.
 type Times = BTreeMap<String, VecDeque<u64>>;
 
-/// Uploads of each submitter, kept over restarts of the board.
+/// Uploads of each submitter. They are stored, so that a restart of the board does not reset them.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     path: PathBuf,
@@ -53,7 +53,7 @@ pub(crate) struct Uploads {
 }
 
 impl Uploads {
-    /// Reads the uploads of a board. A line that is incomplete is left out.
+    /// Reads the uploads of a board. Incomplete lines are skipped.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         let path = folder.join(UPLOADS);
         let text = match fs::read_to_string(&path) {
@@ -70,17 +70,17 @@ impl Uploads {
         Ok(Self { path, times: Mutex::new(times) })
     }
 
-    /// Counts an upload of a submitter at a time, in seconds since 1970.
+    /// Counts an upload of a submitter at the time `now`, in seconds since 1970.
     ///
     /// # Errors
-    /// [`SubmissionRefusal::TooMany`] if the submitter has none left, or an error if the count cannot be stored.
+    /// [`SubmissionRefusal::TooMany`] if the submitter has no upload left, or another error if the count cannot be stored.
     pub(crate) fn count(&self, submitter: &str, now: u64, limits: &Limits) -> Result<(), BoardError> {
         let window = limits.window.as_secs();
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         forget_old(&mut times, now, window);
         let own = times.entry(submitter.to_owned()).or_default();
         if own.len() >= limits.uploads {
-            // The upload that leaves the window next. A board that takes none at all has none.
+            // The oldest upload leaves the window first. A submitter without uploads gets here if the board accepts none at all.
             let left = own.front().map_or(window, |first| first.saturating_add(window).saturating_sub(now));
             return Err(SubmissionRefusal::TooMany {
                 most: limits.uploads,
@@ -93,10 +93,10 @@ impl Uploads {
         Ok(self.store(&times)?)
     }
 
-    /// Writes all uploads of the window: complete or not at all.
+    /// Writes all uploads of the window, either completely or not at all.
     fn store(&self, times: &Times) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        // A temporary file is readable by its owner only.
+        // A temporary file is readable only by its owner.
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         for (submitter, times) in times {
             for time in times {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(count(&uploads, "192.0.2.1", 1099), Some(1));
         assert_eq!(count(&uploads, "192.0.2.1", 1100), None);
         assert_eq!(count(&uploads, "192.0.2.1", 1100), Some(30));
-        // Old entries are forgotten, in the file as well.
+        // Old entries are removed, also from the file.
         assert_eq!(count(&uploads, "192.0.2.3", 5000), None);
         assert_eq!(fs::read_to_string(folder.path().join(UPLOADS)).unwrap(), "5000\t192.0.2.3\n");
     }

@@ -7,7 +7,8 @@ use passnet_run::{RunLog, RunStore, read_blob};
 
 use crate::BoardError;
 
-/// Copies a finished run. Status, times and passes stay; rewritten text, values, seeds and messages of hidden graphs are left out.
+/// Copies a finished run. Status, times and passes are kept. Rewritten text, values, seeds and messages of hidden graphs are
+/// removed.
 pub(crate) fn redact(private: &Path, log: &RunLog, shown: &Path) -> Result<(), BoardError> {
     let run = shown.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut store = RunStore::open(shown, &RunHeader { run, ..log.header.clone() })?;
@@ -35,8 +36,8 @@ pub(crate) fn redact(private: &Path, log: &RunLog, shown: &Path) -> Result<(), B
     Ok(store.finish(wall)?)
 }
 
-/// Returns a verdict without data that could reveal the graph. A message can quote nodes and literals, and a key is a hash of the
-/// graph, which confirms a guess.
+/// Returns a verdict without data that could reveal the graph. A message can quote nodes and literals. A key is a hash of the
+/// graph, with which a guess could be confirmed.
 fn without_graph(verdict: &Verdict) -> Verdict {
     let reason = verdict.reason.as_ref().map(|reason| Reason {
         code: reason.code.clone(),

@@ -20,7 +20,8 @@ use crate::{
 };
 
 impl Board {
-    /// Checks that a referee may evaluate untrusted passes: every layer confines its workers, and it chooses its own seeds.
+    /// Checks that a referee may evaluate untrusted passes: every layer of defence confines its workers, and it chooses its seeds
+    /// itself.
     ///
     /// # Errors
     /// If a layer is missing, or a seed is set.
@@ -40,8 +41,8 @@ impl Board {
         if open.is_empty() { Ok(()) } else { Err(BoardError::NoSandbox(open.join(", "))) }
     }
 
-    /// Evaluates the oldest submission that waits, and returns its state; `None` if none waits or `stop` ended the
-    /// evaluation, which the next call continues.
+    /// Evaluates the oldest waiting submission and returns its state. Returns `None` if no submission waits, or if `stop`
+    /// interrupted the evaluation; the next call then continues it.
     ///
     /// # Errors
     /// If the referee fails, or the board cannot be written. The submission then still waits.
@@ -62,7 +63,7 @@ impl Board {
                 }
                 Err(error) => return Err(error),
             },
-            // A file that was put into the folder by hand; its name should be its id.
+            // A person put the file into the folder; its name should be its id.
             Err(refusal) => {
                 let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
                 let id = name.parse().unwrap_or_else(|_| ContentId::of(name.as_bytes()));
@@ -73,7 +74,7 @@ impl Board {
             tracing::warn!("{}: {reason}", path.display());
             self.record(&id, &state)?;
         }
-        // Last of all: a board that is killed before this reviews the submission again and finds the verdicts in
+        // The file is removed last: a board that is killed before evaluates the submission again and finds the verdicts in
         // `private`.
         fs::remove_file(&path)?;
         Ok(Some((id, state)))
@@ -94,26 +95,27 @@ impl Board {
         if !outcome.complete {
             return Ok(None);
         }
-        // The pages read `runs/` at any time, so the run is written elsewhere and moved when it is complete.
+        // The pages may read `runs/` at any time, so the run is written to another folder and moved when it is complete.
         let building = tempfile::Builder::new().prefix("work-").tempdir_in(&self.folder)?;
         let place = building.path().join(&name);
         redact(&private, &RunLog::read(&private)?, &place)?;
-        // The scores come from the published log, so that anyone can compute the signed numbers from what the board
-        // shows.
+        // The scores are computed from the published log, so that any reader can compute the signed numbers from the published
+        // data.
         let statement = statement(bundle, &place, &name)?;
         let result = sign(&statement, &self.key)?;
-        // The signed result precedes the run. A board that is killed in between has a result without a run, which it
-        // accepts at its next start. It would refuse a run without a result.
+        // The signed result is written before the run. If the board is killed in between, there is a result without a run, which
+        // the board accepts at its next start. It would refuse a run without a result.
         self.record(&bundle.id, &SubmissionState::Shown(result.clone()))?;
-        // A board that was killed after the rename evaluates the submission again; `rename` replaces no folder with
-        // files.
+        // A board that was killed after the rename evaluates the submission again. The old folder is removed, because `rename`
+        // does not replace a folder with files.
         remove_run(&shown)?;
         fs::rename(&place, &shown)?;
         Ok(Some(result))
     }
 }
 
-/// Returns the passes of a bundle for the tasks of the suite. A hidden task without passes is evaluated as not handed in.
+/// Returns the passes of a bundle for the tasks of the suite. A hidden task for which the bundle has no passes counts as not
+/// submitted.
 fn submission(bundle: &Bundle, suite: &Suite) -> Result<Submission, SubmissionRefusal> {
     let mut passes = passes(bundle)?;
     passes.retain(|task, _| suite.record.tasks.iter().any(|known| known.id == *task));

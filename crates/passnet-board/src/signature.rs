@@ -1,4 +1,4 @@
-//! Signed results of submissions, which anyone can verify.
+//! Signed results of submissions, which any reader can verify.
 
 use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
 
@@ -11,18 +11,18 @@ use crate::BoardError;
 /// Error of verifying a signed result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// The key or signature is not one.
+    /// The key or signature is malformed.
     #[error("the {0} is not an Ed25519 key or signature in hexadecimal")]
     Malformed(&'static str),
-    /// Another key than expected.
+    /// The result was signed with another key than expected.
     #[error("it was signed with key {found}, not with {expected}")]
     OtherKey {
-        /// The key of the result.
+        /// Key of the result.
         found: String,
         /// The expected key.
         expected: String,
     },
-    /// The statement was changed.
+    /// The statement does not match the signature.
     #[error("the signature does not fit the statement, so the result was changed")]
     Changed,
     /// The signed text is not a statement.
@@ -43,11 +43,11 @@ pub(crate) fn sign(statement: &ResultStatement, key: &SigningKey) -> Result<Sign
     })
 }
 
-/// Checks the signature and returns the statement. Without an expected key, only that the text was not changed
-/// after it was signed with the key that it carries.
+/// Checks the signature and returns the statement. Without an expected key, this proves only that the text was not changed after
+/// it was signed with the key in the result.
 ///
 /// # Errors
-/// For the first thing that is wrong.
+/// For the first check that fails.
 pub fn verify(result: &SignedResult, expected: Option<&str>) -> Result<ResultStatement, SignatureError> {
     if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(&result.key)) {
         return Err(SignatureError::OtherKey { found: result.key.clone(), expected: expected.to_owned() });
@@ -61,7 +61,7 @@ pub fn verify(result: &SignedResult, expected: Option<&str>) -> Result<ResultSta
     serde_json::from_str(&result.statement).map_err(|error| SignatureError::Statement(error.to_string()))
 }
 
-/// Reads the key of a board, or makes one. The file holds the 32 secret bytes in hexadecimal and is private.
+/// Reads the key of a board, or creates one. The file holds the 32 secret bytes in hexadecimal and is private.
 ///
 /// # Errors
 /// If the file cannot be read or written, or is not a key.
@@ -69,8 +69,7 @@ pub(crate) fn key_of(path: &Path) -> Result<SigningKey, BoardError> {
     if !path.exists() {
         let mut secret = [0; 32];
         std::io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut secret)?;
-        // The mode is set at creation, so the secret is not readable for others at any moment. `create_new` never
-        // replaces a key.
+        // The mode is set at creation, so that other users can never read the secret. `create_new` never replaces a key.
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(hex(&secret).as_bytes())?;
         file.sync_all()?;

@@ -30,14 +30,15 @@ use crate::{
     signature::{hex, key_of, verify},
 };
 
-/// Largest size of an unpacked bundle, in bytes. A submission below [`limits::MAX_BUNDLE`](crate::limits::MAX_BUNDLE) can unpack to any size.
+/// Largest size of an unpacked bundle, in bytes. Compressed data can unpack to any size, even if the submission is smaller than
+/// [`limits::MAX_BUNDLE`](crate::limits::MAX_BUNDLE).
 const MAX_UNPACKED: u64 = 256 << 20;
-/// Largest number of characters in an author's name. A path or the name of a model fits.
+/// Largest number of characters in an author's name. Paths and names of models are shorter.
 const MAX_AUTHOR: usize = 1000;
-/// File name of a log that is shown.
+/// File name of a published log.
 const LOG: &str = "run.jsonl.zst";
 
-/// A board: a folder with submissions, runs and results. One process at a time reviews it.
+/// A board: a folder with submissions, runs and results. Only one process at a time evaluates submissions.
 pub struct Board {
     pub(crate) folder: PathBuf,
     pub(crate) key: SigningKey,
@@ -49,7 +50,7 @@ pub struct Board {
 pub(crate) const PUBLIC_KEY: &str = "key.pub";
 
 impl Board {
-    /// Opens a board, or makes one, and checks that each run it shows is the one that it signed.
+    /// Opens a board, or creates one, and checks that it signed each run that it shows.
     ///
     /// # Errors
     /// If the folder cannot be written, or holds a run that the board did not sign.
@@ -75,10 +76,10 @@ impl Board {
         &self.limits
     }
 
-    /// Counts an upload of a submitter now, before its bundle is read: verifying it is work as well.
+    /// Counts an upload of a submitter now. Called before the bundle is read, because verifying a bundle takes time as well.
     ///
     /// # Errors
-    /// [`SubmissionRefusal::TooMany`] if the submitter has no uploads left, or an error if the count cannot be stored.
+    /// [`SubmissionRefusal::TooMany`] if the submitter has no upload left, or another error if the count cannot be stored.
     pub fn count_upload(&self, submitter: &str) -> Result<(), BoardError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.uploads.count(submitter, now, &self.limits)
@@ -97,17 +98,17 @@ impl Board {
     /// Puts a bundle into the inbox. Submitting the same bundle again has no effect.
     ///
     /// # Errors
-    /// If it is not a bundle that a board can evaluate, or too many wait.
+    /// If it is not a bundle that a board can evaluate, or too many bundles wait.
     pub fn accept(&self, bytes: &[u8]) -> Result<ContentId, BoardError> {
         deposit(&self.folder, bytes, &self.limits)
     }
 
-    /// Returns the state of a submission; `None` if there is none of that id.
+    /// Returns the state of a submission; `None` if there is no submission with that id.
     ///
     /// # Errors
     /// If its record cannot be read.
     pub fn state(&self, id: &ContentId) -> Result<Option<SubmissionState>, BoardError> {
-        // The inbox comes first: a bundle whose result is already recorded leaves it a moment later.
+        // The inbox is checked first: a bundle stays there for a moment after its result was recorded.
         if inbox_file(&self.folder, id).exists() {
             return Ok(Some(SubmissionState::Waiting));
         }
@@ -118,7 +119,7 @@ impl Board {
         Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
     }
 
-    /// Returns the bundles that wait, oldest first.
+    /// Returns the waiting bundles, oldest first.
     pub(crate) fn waiting(&self) -> Result<Vec<PathBuf>, BoardError> {
         let mut found = Vec::new();
         for entry in fs::read_dir(self.folder.join("inbox"))? {
@@ -131,7 +132,7 @@ impl Board {
         Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Records the outcome of a submission: complete or not at all.
+    /// Records the outcome of a submission, either completely or not at all.
     pub(crate) fn record(&self, id: &ContentId, state: &SubmissionState) -> Result<(), BoardError> {
         write_whole(&self.result_file(id), &serde_json::to_vec(state)?)
     }
@@ -140,7 +141,7 @@ impl Board {
         self.folder.join("results").join(format!("{id}.json"))
     }
 
-    /// Checks each run in `runs/` against the signed result that belongs to it.
+    /// Checks each run in `runs/` against its signed result.
     fn check_shown(&self) -> Result<(), BoardError> {
         let mut logs = BTreeMap::new();
         for entry in fs::read_dir(self.folder.join("results"))? {
@@ -165,7 +166,7 @@ impl Board {
     }
 }
 
-/// Returns the hash of the log of a finished run, as it lies on the disk.
+/// Returns the hash of the log of a finished run, computed from the file.
 pub(crate) fn log_id(run: &Path) -> Result<ContentId, BoardError> {
     Ok(ContentId::of(&fs::read(run.join(LOG))?))
 }
@@ -174,14 +175,14 @@ fn inbox_file(folder: &Path, id: &ContentId) -> PathBuf {
     folder.join("inbox").join(format!("{id}.{}", bundle::EXTENSION))
 }
 
-/// Checks a bundle and puts it into the inbox of a folder. Needs no key, so that the folder may be a checkout of a repository.
+/// Checks a bundle and puts it into the inbox of a folder. No key is needed, so the folder may be a checkout of a repository.
 pub(crate) fn deposit(folder: &Path, bytes: &[u8], limits: &Limits) -> Result<ContentId, BoardError> {
     if bytes.len() > limits.bundle_bytes {
         return Err(SubmissionRefusal::TooLarge { most: limits.bundle_bytes }.into());
     }
     let inbox = folder.join("inbox");
     fs::create_dir_all(&inbox)?;
-    // A temporary name without the extension of bundles: the reviewer does not see the file before it is verified.
+    // The temporary name lacks the extension of bundles, so that the reviewer does not see the file before it is verified.
     let mut file = tempfile::NamedTempFile::new_in(&inbox)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -191,7 +192,7 @@ pub(crate) fn deposit(folder: &Path, bytes: &[u8], limits: &Limits) -> Result<Co
     if place.exists() || folder.join("results").join(format!("{}.json", bundle.id)).exists() {
         return Ok(bundle.id);
     }
-    // One of the files is the temporary file from above.
+    // One file is not counted: the temporary file from above.
     let waiting = fs::read_dir(&inbox)?.count().saturating_sub(1);
     if waiting >= limits.queue {
         return Err(SubmissionRefusal::Full(waiting).into());
@@ -211,7 +212,7 @@ pub(crate) fn read(path: &Path) -> Result<Bundle, SubmissionRefusal> {
     Ok(bundle)
 }
 
-/// Checks that pages and signed results can show the name of an author, which the submitter chose.
+/// Checks that pages and signed results can show the name of an author, because the submitter chose it.
 fn check_author(author: &AuthorSpec) -> Result<(), SubmissionRefusal> {
     let text = author.to_string();
     let shown = text.chars().nth(MAX_AUTHOR).is_none() && !text.chars().any(char::is_control);
@@ -238,7 +239,7 @@ pub(crate) fn passes(bundle: &Bundle) -> Result<BTreeMap<String, PassDirectory>,
     if found.is_empty() { Err(SubmissionRefusal::NoPasses) } else { Ok(found) }
 }
 
-/// Writes a file so that it is either complete or absent.
+/// Writes a file either completely or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), BoardError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

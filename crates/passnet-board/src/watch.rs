@@ -9,7 +9,7 @@ use crate::{error::BoardError, store::Board};
 
 /// Pause between two checks of the inbox.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Pause after a failed evaluation. The cause may be the machine, for example a full disk, and last a while.
+/// Pause after a failed evaluation. The cause may be the machine, for example a full disk, and may last a while.
 const RETRY_EVERY: Duration = Duration::from_secs(60);
 
 impl Board {
@@ -30,8 +30,8 @@ impl Board {
         Ok(())
     }
 
-    /// Evaluates submissions as they come, without end. A failure leaves the submission in the inbox; it is tried again, since
-    /// the cause may be the machine.
+    /// Evaluates submissions as they arrive, without end. After a failure, the submission stays in the inbox and is tried again,
+    /// because the cause may be the machine.
     pub fn review_forever(&self, referee: &Referee, suite: &Suite, say: &dyn Fn(String)) -> ! {
         let stop = AtomicBool::new(false);
         loop {

@@ -2,7 +2,7 @@ use std::{fmt, path::Path};
 
 /// A problem in a file of a sample, and its place.
 ///
-/// Printed, it shows the place, the line, and how to fix it:
+/// The printed form shows the place, the line, and how to fix the problem:
 ///
 /// ```text
 /// model.py:7:26: `y` is not defined here
@@ -118,7 +118,7 @@ impl ErrorKind {
 
 impl Error {
     pub(crate) fn at(path: &str, text: &str, offset: usize, kind: ErrorKind) -> Self {
-        // Offsets of the parser may lie behind the text, or inside a character after an error in it.
+        // The parser's offset may lie behind the text, or inside a character of more than one byte.
         let offset = text.floor_char_boundary(offset.min(text.len()));
         let before = &text[..offset];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -145,17 +145,17 @@ impl Error {
         &self.0.path
     }
 
-    /// Line, counted from 1; 0 where the whole file is meant.
+    /// Line, counted from 1; 0 if the error is about the whole file.
     pub fn line(&self) -> usize {
         self.0.line
     }
 
-    /// Column in characters, counted from 1; 0 where the whole file is meant.
+    /// Column in characters, counted from 1; 0 if the error is about the whole file.
     pub fn column(&self) -> usize {
         self.0.column
     }
 
-    /// Returns the line of text.
+    /// Returns the line of text that contains the error; empty if the error is about the whole file.
     pub fn snippet(&self) -> &str {
         &self.0.snippet
     }
@@ -166,7 +166,7 @@ impl Error {
     }
 }
 
-/// Widest part of a line that is shown.
+/// Largest number of columns of a line that are shown.
 const SHOWN_COLUMNS: usize = 100;
 
 impl fmt::Display for Error {
@@ -176,8 +176,7 @@ impl fmt::Display for Error {
             write!(f, "{path}: {kind}")?;
         } else {
             let gutter = line.to_string().len();
-            // Lines of graphs have thousands of columns; the part that ends at the place of the error is
-            // shown.
+            // Lines of graphs can have thousands of columns, so only the columns up to the error are shown.
             let skipped = column.saturating_sub(SHOWN_COLUMNS);
             let shown: String = snippet.chars().skip(skipped).take(SHOWN_COLUMNS).map(printable).collect();
             write!(f, "{path}:{line}:{column}: {kind}\n{:gutter$} |\n{line} | {shown}\n{:gutter$} | ", "", "")?;
@@ -190,7 +189,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Keeps control characters of hostile files away from terminals, and columns aligned.
+/// Returns a character that is safe and one column wide, because hostile files may contain control characters for terminals.
 fn printable(char: char) -> char {
     if char.is_control() { ' ' } else { char }
 }

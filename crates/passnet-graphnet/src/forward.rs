@@ -35,13 +35,13 @@ pub(crate) fn find_forward<'a>(source: &Source<'_>, module: &'a ModModule) -> Re
     forward.ok_or_else(|| source.error_at(source_end(source), ErrorKind::NoForward))
 }
 
-/// `def __init__(self)` that calls only the one of the base class.
+/// Returns whether a method is a `def __init__(self)` that only calls `__init__` of the base class.
 fn is_plain_init(source: &Source<'_>, function: &StmtFunctionDef) -> bool {
     let is_call = |statement: &Stmt| source.text_of(statement) == "super().__init__()";
     &function.name == "__init__" && function.parameters.len() == 1 && function.body.iter().all(is_call)
 }
 
 fn source_end(source: &Source<'_>) -> TextSize {
-    // Sources are capped far below 4 GiB.
+    // The size of a source is limited to far less than 4 GiB.
     TextSize::new(source.text.len() as u32)
 }

@@ -15,19 +15,19 @@ pub struct GraphNetMeta {
     /// Name of the model at its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_name: Option<String>,
-    /// Domain: `computer_vision`, `nlp`, `audio`, `multimodal`, `other`.
+    /// Field of use: `computer_vision`, `nlp`, `audio`, `multimodal`, `other`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heuristic_tag: Option<String>,
     /// True if the graph was captured with dynamic shapes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic: Option<bool>,
-    /// Devices that the graph needs.
+    /// Number of devices that the graph needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_devices_required: Option<u64>,
-    /// Machines that the graph needs.
+    /// Number of machines that the graph needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_nodes_required: Option<u64>,
-    /// Rule that makes concrete dimensions of symbolic ones.
+    /// Rule that turns symbolic dimensions into concrete ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbolic_dimension_reifier: Option<String>,
     /// Rewrites that make the graph work for other dimensions.
@@ -36,7 +36,7 @@ pub struct GraphNetMeta {
     /// Rewrites that make the graph work for other dtypes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_type_generalization_passes: Option<Vec<String>>,
-    /// Everything else.
+    /// All other keys.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -53,7 +53,7 @@ impl GraphNetMeta {
             // serde counts lines and columns from 1, and columns in bytes.
             let offset = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
             let message = error.to_string();
-            // The place is said by the error around it.
+            // The place is removed from the message, because the error around it names the place.
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             Error::at(source.path, text, offset, ErrorKind::Json(message.to_owned()))
         })

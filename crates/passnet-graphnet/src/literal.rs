@@ -11,7 +11,7 @@ pub(crate) fn float_call(call: &ExprCall) -> Option<f64> {
     float_of(text.value.to_str())
 }
 
-/// Returns the value of `float(text)`; `None` for texts that no sample has.
+/// Returns the value of `float(text)`; `None` for texts that do not occur in samples.
 pub(crate) fn float_of(text: &str) -> Option<f64> {
     match text {
         "inf" => Some(f64::INFINITY),
@@ -32,7 +32,7 @@ pub(crate) enum Scalar<'a> {
 }
 
 impl<'a> Scalar<'a> {
-    /// `None` if the expression is none of these, or an integer outside 64 bits.
+    /// Returns the literal; `None` if the expression is none of these, or an integer outside 64 bits.
     pub(crate) fn of(expr: &'a Expr) -> Option<Self> {
         match expr {
             Expr::NoneLiteral(_) => Some(Self::None),
@@ -47,7 +47,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// Returns a number as Python means it; `None` if it is complex, or an integer outside 64 bits.
+    /// Returns a number as Python reads it; `None` if it is complex, or an integer outside 64 bits.
     pub(crate) fn number(number: &Number, is_negative: bool) -> Option<Self> {
         match number {
             Number::Float(value) => Some(Self::Float(if is_negative { -value } else { *value })),

@@ -11,8 +11,8 @@
 //!     data = None
 //! ```
 //!
-//! The name of the class carries no meaning. A missing attribute has the default of GraphNet's reader: shape `[]`, dtype
-//! `torch.float32`, device `cpu`, mean 0, standard deviation 1, nothing else.
+//! The name of the class has no meaning. A missing attribute has the default of GraphNet's reader: shape `[]`, dtype
+//! `torch.float32`, device `cpu`, mean 0, standard deviation 1; all others are absent.
 
 mod print;
 mod read;
@@ -29,8 +29,8 @@ use crate::{Error, ErrorKind, source::Source};
 /// Reads the tensors of a file, in the order of the text. `path` is used in messages only.
 ///
 /// # Errors
-/// If the text is not Python or has anything but classes of literals; if an attribute is unknown or has another type; if
-/// there are not as many `data` as the shape has elements; if a tensor is there twice.
+/// If the text is not Python or contains anything but classes of literals; if an attribute is unknown or has another type; if the
+/// number of elements of `data` is not that of the shape; if a tensor occurs twice.
 pub fn parse(path: &str, text: &str) -> Result<Vec<TensorMeta>, Error> {
     Ok(parse_located(&Source::new(path, text)?)?.into_iter().map(|(_, tensor)| tensor).collect())
 }

@@ -1,21 +1,21 @@
-//! An upper bound of how deep the syntax tree of a text will be, found without building it.
+//! An upper bound of the depth of a text's syntax tree, computed without building the tree.
 //!
-//! Walking or dropping a deep tree overflows the stack, and that cannot be caught; so depth is capped before the parser
-//! runs. A level of the tree costs at least one token between two commas (`- - - x`, `a.b.c`, `a + b + c`), one bracket,
-//! or one blank of indentation. The bound is the number of tokens since the last separator, summed over the open
-//! brackets, plus the indentation of the line.
+//! Walking or dropping a deep tree overflows the stack, which cannot be caught. So the depth is checked before the parser runs.
+//! Each level of the tree takes at least one token between two commas (`- - - x`, `a.b.c`, `a + b + c`), one bracket, or one
+//! blank of indentation. The bound is the number of tokens since the last separator, summed over the open brackets, plus the
+//! indentation of the line.
 //!
-//! The parser recovers from errors in ways that are hard to foresee, so text whose strings and brackets do not match is
-//! refused here. Formatted strings are refused too, because they contain code.
+//! The parser recovers from errors in ways that are hard to predict, so text whose strings and brackets do not match is refused
+//! here. Formatted strings are refused too, because they contain code.
 
 use ruff_text_size::TextSize;
 
 use crate::ErrorKind;
 
-/// Deepest tree that is parsed.
+/// Depth of the deepest tree that is parsed.
 pub(crate) const MAX_NESTING: u32 = 200;
 
-/// Refuses text whose tree could be deeper than [`MAX_NESTING`]; the error says where.
+/// Refuses text whose tree could be deeper than [`MAX_NESTING`]. The error names the place.
 pub(crate) fn check(text: &str) -> Result<(), (TextSize, ErrorKind)> {
     NestingScan::default().run(text.as_bytes()).map_err(|(at, kind)| (TextSize::new(at as u32), kind))
 }
@@ -63,13 +63,13 @@ fn class(bytes: &[u8], at: usize) -> Option<Class> {
 
 #[derive(Default)]
 struct NestingScan {
-    /// The bound for the current place.
+    /// The bound at the current place.
     depth: u32,
-    /// The part of `depth` that came since the last separator at the current bracket.
+    /// The part of `depth` that was added since the last separator inside the current bracket.
     since_separator: u32,
-    /// For each open bracket: its byte, and `since_separator` outside it.
+    /// For each open bracket: the bracket as a byte, and `since_separator` outside of it.
     open: Vec<(u8, u32)>,
-    /// After `lambda`, a comma or `=` does not end an operand, but leads to the next level.
+    /// True after `lambda`: then a comma or `=` does not end an operand, but leads to the next level.
     has_lambda: bool,
 }
 
@@ -101,7 +101,7 @@ impl NestingScan {
                     while class(bytes, at) == Some(Class::Word) {
                         at += 1;
                     }
-                    // Never reset within a statement: tokens do not show where the lambda ends.
+                    // Never reset within a statement, because tokens do not show where the lambda ends.
                     self.has_lambda |= &bytes[token..at] == b"lambda";
                     self.add(1);
                 }
@@ -119,7 +119,7 @@ impl NestingScan {
                 Class::Separator | Class::Equals | Class::Other => self.add(1),
             }
             if let Some(start) = line_start.take() {
-                // Each level of indentation takes at least one blank, so blanks bound the levels of blocks.
+                // Each level of indentation takes at least one blank, so the number of blanks bounds the levels of blocks.
                 self.depth += (token - start) as u32;
             }
             if self.depth > MAX_NESTING {
@@ -151,7 +151,7 @@ impl NestingScan {
         };
         match self.open.pop() {
             Some((open, outside)) if open == opening => {
-                // The bracket is now one operand of the level outside.
+                // The closed bracket is now one operand of the level outside.
                 self.separate();
                 self.since_separator = outside;
                 Ok(())
@@ -174,7 +174,7 @@ fn newline_len(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The end of the string that starts with the quote at `start`.
+/// Returns the end of the string that starts with the quote at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> Result<usize, ErrorKind> {
     // The prefix of a string is the word that touches its quote, such as the `rb` of `rb''`.
     let word = bytes[..start].iter().rposition(|&byte| CLASSES[byte as usize] != Class::Word).map_or(0, |at| at + 1);
@@ -187,8 +187,8 @@ fn end_of_string(bytes: &[u8], start: usize) -> Result<usize, ErrorKind> {
     let mut at = start + if is_triple { 3 } else { 1 };
     while let Some(&byte) = bytes.get(at) {
         match byte {
-            // A backslash hides the next byte, or a whole `\r\n`, also in raw strings: there it still keeps
-            // the quote from closing.
+            // A backslash escapes the next byte, or a whole `\r\n`. In raw strings, too, a quote after a backslash does not end
+            // the string.
             b'\\' => at += 1 + newline_len(bytes, at + 1).max(1),
             _ if is_triple && bytes.get(at..at + 3) == Some(&[quote; 3]) => return Ok(at + 3),
             _ if !is_triple && byte == quote => return Ok(at + 1),

@@ -1,6 +1,6 @@
 //! Python's operators as functions of `operator`.
 
-/// Symbol, function, and function of the form in place (`+=`).
+/// For each operator: its symbol, its function, and the function of its in-place form (`+=`).
 const BINARY: [(&str, &str, &str); 13] = [
     ("+", "operator.add", "operator.iadd"),
     ("-", "operator.sub", "operator.isub"),
@@ -17,17 +17,17 @@ const BINARY: [(&str, &str, &str); 13] = [
     ("//", "operator.floordiv", "operator.ifloordiv"),
 ];
 
-/// Arithmetic: `a + b`.
+/// Returns the function of an arithmetic operator: `a + b`.
 pub(crate) fn binary(symbol: &str) -> Option<&'static str> {
     BINARY.iter().find(|(of, ..)| *of == symbol).map(|&(_, function, _)| function)
 }
 
-/// Arithmetic in place, by the symbol before the `=`.
+/// Returns the function of an in-place operator, by the symbol before the `=`.
 pub(crate) fn in_place(symbol: &str) -> Option<&'static str> {
     BINARY.iter().find(|(of, ..)| *of == symbol).map(|&(.., in_place)| in_place)
 }
 
-/// `None` for tests of identity and membership, which no graph has.
+/// Returns the function of a comparison; `None` for tests of identity and membership, which no graph has.
 pub(crate) fn compare(symbol: &str) -> Option<&'static str> {
     match symbol {
         "==" => Some("operator.eq"),
@@ -40,7 +40,7 @@ pub(crate) fn compare(symbol: &str) -> Option<&'static str> {
     }
 }
 
-/// `None` for `not`, which asks a tensor for its truth.
+/// Returns the function of an operator with one operand; `None` for `not`, which reads the truth value of a tensor.
 pub(crate) fn unary(symbol: &str) -> Option<&'static str> {
     match symbol {
         "~" => Some("operator.invert"),

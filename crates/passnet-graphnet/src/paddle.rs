@@ -1,17 +1,17 @@
-//! Graphs of Paddle: a `model.py` whose class is a `paddle.nn.Layer`, as GraphNet's `paddle_samples` have it.
+//! Graphs of Paddle: a `model.py` whose class is a `paddle.nn.Layer`, as in GraphNet's `paddle_samples`.
 //!
-//! [`read`] makes the graph that [`crate::graph_module`] has for PyTorch, so that everything that works on graphs works on these.
-//! [`crate::graph_module::parse`] calls it for such a text. The text becomes:
+//! [`read`] makes a graph of the form that [`crate::graph_module`] has for PyTorch, so that all code for graphs works on it.
+//! [`crate::graph_module::parse`] calls [`read`] for a text of Paddle. The statements of the text become:
 //!
-//! - `paddle._C_ops.matmul(...)` and `paddle.arange(...)` are functions `torch.ops.paddle.matmul` and `torch.ops.paddle.arange`: operators
-//!   of a namespace that no operator of PyTorch is in. Their op names are `paddle.matmul` and `paddle.arange`.
+//! - `paddle._C_ops.matmul(...)` and `paddle.arange(...)` are functions `torch.ops.paddle.matmul` and `torch.ops.paddle.arange`,
+//!   in a namespace without operators of PyTorch. Their op names are `paddle.matmul` and `paddle.arange`.
 //! - `a, b = (lambda x, f: f(x))(CALL, lambda out: ...)` is `CALL` with two results; each result is `operator.getitem`.
-//! - `full_int_array_0 = [0]` and `combine_0 = [x, y]` are not nodes: the list stands where the name is used.
+//! - `full_int_array_0 = [0]` and `combine_0 = [x, y]` are not nodes: each use of the name stands for the list.
 //! - `paddle.float32` is the dtype, `paddle.core.CPUPlace()` the device. Other constants keep their names, as `torch.ops.paddle.NAME`.
 //! - `del x` is dropped.
-//! - The comment above a statement, `# pd_op.matmul: (-1x96xf32) <- (-1x32xf32, 32x96xf32)`, gives the types of its results.
+//! - The comment above a statement, `# pd_op.matmul: (-1x96xf32) <- (-1x32xf32, 32x96xf32)`, describes the types of the results.
 //!
-//! Sizes that Paddle did not know when it printed the graph are -1 in the comments.
+//! A size that Paddle did not know when it printed the graph is -1 in the comment.
 
 mod lower;
 mod types;
@@ -20,7 +20,7 @@ pub use types::{PaddleGraph, ValueType};
 
 use crate::{Error, source::Source};
 
-/// Returns whether a text is that of a graph of Paddle.
+/// Returns whether a text is a graph of Paddle.
 pub fn is_paddle(text: &str) -> bool {
     text.lines().any(|line| matches!(line.trim_end(), "import paddle"))
 }

@@ -1,4 +1,4 @@
-//! Alpha-renamed text: the form under which graphs that differ only in names are the same text.
+//! Alpha-renamed text: the form in which graphs that differ only in names have equal text.
 //!
 //! Parameters of `forward` become `w_0`, `w_1` ... if their name contains `_self_` or `_instance_modules_`, else `in_0`,
 //! `in_1` ...; each kind has its own counter. Every other local name becomes `tmp_0`, `tmp_1` ... in order of first
@@ -57,8 +57,7 @@ impl<'a> Renamer<'a> {
         match target {
             Expr::Name(name) => {
                 let locals = &mut self.locals;
-                // The first assignment decides: a name that is assigned again, or a parameter, keeps its
-                // number.
+                // The first assignment decides: a parameter, or a name that is assigned again, keeps its number.
                 self.names.entry(&name.id).or_insert_with(|| Renamed::Local(next(locals)));
             }
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|element| self.define(element)),

@@ -1,4 +1,4 @@
-//! A sample: the graph, what its inputs are like, and where it comes from.
+//! A sample: the graph, the metadata of its inputs, and its origin.
 //!
 //! [`Sample::parse`] works on texts; [`read_sample_dir`] and [`write_sample_dir`] are the only functions of the crate
 //! that touch files.
@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, GraphNetMeta, MAX_SOURCE_BYTES, graph_module, meta
 pub const MODEL: &str = "model.py";
 /// File of the tensor metas.
 pub const WEIGHT_META: &str = "weight_meta.py";
-/// File of further tensor metas, in practice empty.
+/// File of further tensor metas. In practice it is empty.
 pub const INPUT_META: &str = "input_meta.py";
 /// File of the symbolic dimensions.
 pub const CONSTRAINTS: &str = "input_tensor_constraints.py";
@@ -34,7 +34,7 @@ pub struct Sample {
     pub meta: GraphNetMeta,
     /// The text of `input_tensor_constraints.py`, verbatim.
     pub constraints: String,
-    /// The content of `graph_hash.txt`: an id that cannot be computed from the sample.
+    /// The content of `graph_hash.txt`: an id that PassNet cannot compute from the sample.
     pub graph_hash: Option<String>,
 }
 
@@ -95,11 +95,11 @@ impl Sample {
         })
     }
 
-    /// Returns the sample of a slice of this sample's graph. Tensors of the graph's own inputs are copied; `intermediate` gives
-    /// those of other values, which only running the graph can tell. Names in the metas become those of the values.
+    /// Returns the sample of a slice of this sample's graph. Metas of the graph's own inputs are copied. `intermediate` returns
+    /// the metas of all other values, which are known only from running the graph. The metas get the names of the values.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingTensor`] for the first value that `intermediate` does not know.
+    /// [`ErrorKind::MissingTensor`] for the first value for which `intermediate` returns nothing.
     pub fn of_slice(
         &self,
         slice: Slice,
@@ -118,7 +118,7 @@ impl Sample {
         Ok(Self { graph: slice.graph, tensors, meta: self.meta.clone(), constraints: String::new(), graph_hash: None })
     }
 
-    /// [`passnet_graph::hash::typed`] of the graph and its tensors.
+    /// Returns [`passnet_graph::hash::typed`] of the graph and its tensors.
     pub fn typed_hash(&self) -> ContentId {
         passnet_graph::hash::typed(&self.graph, &self.tensors)
     }
@@ -148,7 +148,7 @@ pub fn read_sample_dir(dir: &Path) -> Result<Sample, Error> {
 }
 
 fn read_text(path: &Path) -> Result<String, Error> {
-    // Asked before the file is read: a huge file must not fill the memory first.
+    // The size is checked before the file is read, so that a huge file does not fill the memory.
     let size = fs_err::metadata(path).map_err(|error| Error::io(path, &error))?.len();
     if size > MAX_SOURCE_BYTES as u64 {
         let found = usize::try_from(size).unwrap_or(usize::MAX);
@@ -159,7 +159,8 @@ fn read_text(path: &Path) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| Error::of_file(path.display().to_string(), ErrorKind::NotUtf8))
 }
 
-/// Writes a sample as a folder in GraphNet layout. `graph_net.json` comes last, so that it marks a complete sample.
+/// Writes a sample as a folder in GraphNet layout. `graph_net.json` is written last, so that its existence marks a complete
+/// sample.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -3,7 +3,7 @@ use ruff_text_size::{Ranged, TextSize};
 
 use crate::{Error, ErrorKind, nesting};
 
-/// Largest file that is read, in bytes. The largest `model.py` known has 3 MB.
+/// Size of the largest file that is read, in bytes. The largest known `model.py` has 3 MB.
 pub const MAX_SOURCE_BYTES: usize = 64 << 20;
 
 /// The text of a file, with the name to use for it in messages.
@@ -14,7 +14,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Caps the size.
+    /// Creates a source. Refuses a text that is larger than [`MAX_SOURCE_BYTES`].
     pub(crate) fn new(path: &'a str, text: &'a str) -> Result<Self, Error> {
         if text.len() > MAX_SOURCE_BYTES {
             let kind = ErrorKind::TooLarge { found: text.len(), limit: MAX_SOURCE_BYTES };
@@ -23,7 +23,7 @@ impl<'a> Source<'a> {
         Ok(Self { path, text })
     }
 
-    /// Parses a module, after capping its nesting.
+    /// Parses a module, after checking its nesting.
     pub(crate) fn parse(&self) -> Result<ModModule, Error> {
         nesting::check(self.text).map_err(|(at, kind)| self.error_at(at, kind))?;
         match ruff_python_parser::parse_module(self.text) {
@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
         Error::at(self.path, self.text, offset.to_usize(), kind)
     }
 
-    /// Returns the text of a node.
+    /// Returns the text of a syntax node.
     pub(crate) fn text_of(&self, place: &impl Ranged) -> &'a str {
         let range = place.range();
         self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! A module printed as Python 3.11's `ast.unparse` prints it, byte for byte.
+//! Prints a module byte for byte as `ast.unparse` of Python 3.11 does.
 //!
-//! Two texts with the same syntax tree print alike: line breaks, quotes, brackets and comments do not matter. Hashes of
-//! text are taken over this form. The printer covers the closed grammar of samples and its surroundings (imports,
-//! classes, functions, assignments, expressions of names, literals, calls and operators); anything else is an error.
+//! Two texts with the same syntax tree have the same printed form: line breaks, quotes, brackets and comments do not matter.
+//! Hashes of text are computed from this form. The printer supports the grammar of samples (imports, classes, functions,
+//! assignments, expressions of names, literals, calls and operators). Other syntax is an error.
 
 mod expr;
 
@@ -25,11 +25,11 @@ pub fn unparse(path: &str, text: &str) -> Result<String, Error> {
 
 /// Changes names and drops assignments while a module is printed.
 pub(crate) trait Rewrite<'a> {
-    /// Sees each target of an assignment or `del` before it is printed; false leaves the target out. `is_free`
-    /// says that the statement is `target = None` or `del target`.
+    /// Returns whether to print a target of an assignment or `del`. `is_free` is true if the statement is `target = None` or `del
+    /// target`.
     fn keeps_target(&mut self, target: &'a Expr, is_free: bool) -> bool;
 
-    /// The parameters of a method, before it is printed.
+    /// Reads the parameters of a method before the method is printed.
     fn parameters(&mut self, parameters: &'a Parameters);
 
     /// Returns the text to print for a name.
@@ -78,7 +78,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
         body.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    /// Begins a line; the first of the text needs no newline before it.
+    /// Begins a line. The first line of the text needs no newline before it.
     fn line(&mut self, text: &str) {
         if !self.out.is_empty() {
             self.out.push('\n');
@@ -131,7 +131,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
                 self.line("pass");
                 Ok(())
             }
-            // A string as a statement may be a docstring, which has a separate layout.
+            // A string as a statement may be a docstring, which has its own layout.
             Stmt::Expr(expr) if !expr.value.is_string_literal_expr() => {
                 self.line("");
                 self.expr(&expr.value)
@@ -199,7 +199,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
                 self.out.push_str(" = ");
             }
         }
-        // All targets were left out, so the line that was begun for them goes as well.
+        // All targets were left out, so the line that was begun for them is removed too.
         if self.out.len() == targets_start {
             self.out.truncate(start);
             return Ok(());

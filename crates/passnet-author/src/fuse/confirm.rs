@@ -1,9 +1,9 @@
-//! Passes that lose are not written: each call of a pass is timed next to the operations that it replaces.
+//! Drops passes that are slower than eager mode: each call of a pass is timed next to the operations that it replaces.
 //!
-//! A pass that loses is planned again with fewer of its operations: without the products of matrices, which a library
-//! may compute faster; then without all of them. A graph that nothing matches counts as failed, so where that would
-//! leave one, the pass keeps its views, which cost nothing to replace, or a single operation with a small result. It
-//! stays only where nothing else matches.
+//! A pass that loses is planned again with fewer of its operations: first without the matrix products, which a library may
+//! compute faster, then without any of them. A graph that no pass matches counts as failed. If dropping the pass would leave such
+//! a graph, the pass keeps its views, which cost nothing to replace, or a single operation with a small result. The whole pass
+//! stays only if nothing else matches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,13 +27,13 @@ use crate::author::AuthorError;
 
 /// Largest number of graphs of a task on which its passes are timed.
 const GRAPHS: usize = 4;
-/// Largest number of times that the passes of a task are timed.
+/// Largest number of times that the passes of a task are planned and timed.
 const PLANS: usize = 6;
 /// Largest number of single operations that are tried in place of a pass.
 const SINGLES: usize = 4;
-/// Share of eager mode's speed below which a call is slower, and not only the clock's noise.
+/// Speed relative to eager mode below which a call counts as slower. A smaller difference may be noise of the clock.
 const NOISE: f64 = 0.97;
-/// Gain over all graphs of a task for which one of them may be slower.
+/// Mean gain over the graphs of a task that makes up for a slower graph.
 const WORTH_A_SLOWER_GRAPH: f64 = 1.25;
 
 /// Outcome of a call of [`Confirmer::passes`].
@@ -43,7 +43,7 @@ pub struct Confirmed {
     pub timed: usize,
     /// Number of passes that were dropped, or planned again without some operations.
     pub dropped: usize,
-    /// Passes that lost, also those that stay because nothing else matches: task and reason.
+    /// Passes that lost, including those that stay because nothing else matches: task and reason.
     pub losses: Vec<String>,
 }
 
@@ -63,17 +63,17 @@ pub struct Confirmer<'r> {
 }
 
 impl<'r> Confirmer<'r> {
-    /// Returns a confirmer whose helper starts with the first question.
+    /// Returns a confirmer. Its helper process starts with the first question.
     ///
     /// # Errors
-    /// If there is no place for temporary files.
+    /// If there is no folder for temporary files.
     pub fn new(referee: &'r Referee) -> Result<Self, AuthorError> {
         let pool = HelperPool::new(referee.interpreter(), Helper::Confirm);
         Ok(Self { referee, pool, lock: tempfile::NamedTempFile::new()? })
     }
 
-    /// Returns the passes of all tasks without those that lose, some tasks at a time. Once `stop` is true, the other
-    /// tasks keep theirs.
+    /// Returns the passes of all tasks without those that lose. Works on several tasks at a time. Once `stop` is true, the
+    /// remaining tasks keep all of their passes.
     pub fn passes(
         &self,
         suite: &TypedSuite,
@@ -94,7 +94,7 @@ impl<'r> Confirmer<'r> {
         let share = |first: usize| tasks.iter().skip(first).step_by(workers).map(of_task).collect::<Vec<_>>();
         let all: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..workers).map(|first| scope.spawn(move || share(first))).collect();
-            // A thread that panicked ends this one as well.
+            // If a thread panicked, this thread panics too.
             threads.into_iter().flat_map(|thread| thread.join().expect("threads that confirm do not panic")).collect()
         });
         let mut sum = Confirmed::default();
@@ -108,7 +108,7 @@ impl<'r> Confirmer<'r> {
         (passes, sum)
     }
 
-    /// Returns the calls of passes in a graph; `None` where they cannot be timed, which the evaluation will say more about.
+    /// Returns the calls of passes in a graph; `None` if they cannot be timed. The evaluation will report the reason in detail.
     fn time(&self, sample: &GraphSample, passes: &PassDirectory) -> Option<Vec<ConfirmedCall>> {
         let settings = self.referee.settings();
         let text = |(name, bytes): &(String, Vec<u8>)| Some((name.clone(), String::from_utf8(bytes.clone()).ok()?));
@@ -131,7 +131,7 @@ impl<'r> Confirmer<'r> {
     }
 }
 
-/// Returns the passes of a task without those that lose. `time` gives the calls of passes in a graph, by its position.
+/// Returns the passes of a task without those that lose. `time` returns the calls of passes in the graph at a position.
 fn confirm_task(
     task: &[TypedGraph],
     target: Target,
@@ -141,7 +141,7 @@ fn confirm_task(
     let mut left = Excluded::new();
     let mut written = write_passes_without(task, target, choices, &left);
     let mut counts = Confirmed::default();
-    // By text: a pass that the next plan has again was timed already.
+    // Passes are recognised by their text: a pass that the next plan contains again was timed already.
     let mut settled: BTreeSet<ContentId> = BTreeSet::new();
     for _ in 0..PLANS {
         let text = |pass: &WrittenPass| written.directory.file(&format!("{}.py", pass.name)).map(ContentId::of);
@@ -165,7 +165,7 @@ fn confirm_task(
             counts.dropped += usize::from(next.is_some());
             counts.losses.push(format!("{} {reason}{outcome}", pass.name));
             if next.is_some() {
-                // The others are timed where they are in the next plan.
+                // The other passes are timed with the next plan, if they are part of it.
                 break;
             }
         }
@@ -175,12 +175,12 @@ fn confirm_task(
     (written.directory, counts)
 }
 
-/// Graphs in which something is replaced.
+/// Returns the graphs in which something is replaced.
 fn covered(written: &Written) -> BTreeSet<usize> {
     written.passes.iter().flat_map(|pass| &pass.parts).map(|place| place.graph).collect()
 }
 
-/// Operations to leave in order that less than a pass is written, from the most promising to the least.
+/// Returns sets of operations to leave to PyTorch so that less than a pass is written, from the most to the least promising.
 fn smaller(task: &[TypedGraph], left: &Excluded, pass: &WrittenPass) -> Vec<Excluded> {
     let places = &pass.parts;
     let leaving = |nodes: &dyn Fn(&ReplacedPart) -> BTreeSet<NodeId>| {
@@ -223,13 +223,14 @@ fn smaller(task: &[TypedGraph], left: &Excluded, pass: &WrittenPass) -> Vec<Excl
     smaller
 }
 
-/// Reason to drop a pass: it is wrong, slower over all of its calls, or surely slower in one without a clear gain over all.
+/// Returns the reason to drop a pass: it is wrong, slower over all of its calls, or certainly slower in one call without a clear
+/// gain over all.
 fn fault(calls: &[&ConfirmedCall]) -> Option<String> {
     if let Some(fault) = calls.iter().find_map(|call| call.fault.as_ref()) {
         return Some(format!("is wrong: {fault}"));
     }
     let speedups: Vec<Vec<f64>> = calls.iter().map(|call| speedups(call)).filter(|all| !all.is_empty()).collect();
-    // Logarithms: the geometric mean weighs a call that is twice as fast like one that is half as fast.
+    // Logarithms give the geometric mean, in which a call that is twice as fast and one that is half as fast cancel out.
     let sum: f64 = speedups.iter().map(|all| quantile(all, 0.5).ln()).sum();
     let mean = (sum / speedups.len().max(1) as f64).exp();
     // The upper quartile, so that a call counts as slower only if three of four of its pairs say so.
@@ -238,14 +239,14 @@ fn fault(calls: &[&ConfirmedCall]) -> Option<String> {
     loses.then(|| format!("is {mean:.2} times as fast as eager mode"))
 }
 
-/// Speed-ups of the pairs of samples, in rising order.
+/// Returns the speed-ups of the pairs of samples, in ascending order.
 fn speedups(call: &ConfirmedCall) -> Vec<f64> {
     let mut all: Vec<f64> = call.pairs.iter().map(|[eager, fused]| *eager as f64 / (*fused).max(1) as f64).collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// Element at a share of the way through sorted numbers; there is at least one.
+/// Returns the element at a share of the way through sorted numbers, of which there is at least one.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
@@ -272,7 +273,7 @@ mod tests {
         check(true, &[&[[10, 20], [10, 19], [30, 20]]]);
         // One disturbed sample decides nothing.
         check(false, &[&[[20, 10], [20, 10], [20, 1000]]]);
-        // Slower in one graph: only for much.
+        // A slower graph is accepted only for a large gain.
         check(true, &[&[[90, 100]; 5], &[[120, 100]; 5]]);
         check(false, &[&[[90, 100]; 5], &[[200, 100]; 5]]);
         check(false, &[&[[99, 100]; 5], &[[110, 100]; 5]]);
@@ -313,7 +314,7 @@ mod tests {
             (counts.timed, counts.losses.as_slice()),
             (2, &["fuse_0 is 0.50 times as fast as eager mode".to_owned()][..])
         );
-        // A graph that nothing matches counts as failed: the last pass is of one operation.
+        // A graph that nothing matches counts as failed, so the last pass of one operation stays.
         let (last, counts) = with(&|_| [10, 20]);
         assert!(text(&last).contains("t0 = ") && !text(&last).contains("t1 = "), "{}", text(&last));
         assert_eq!((counts.timed, counts.dropped), (3, 2));

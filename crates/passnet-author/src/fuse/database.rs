@@ -1,4 +1,4 @@
-//! Measurements of kernels, kept between runs: one file per kernel and machine, named by its key (`docs/reference/fuse.md`).
+//! Database of measured kernels, kept between runs: one file per kernel and machine, named by its key (`docs/reference/fuse.md`).
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use passnet_record::{
 
 use super::typed_suite::TypedSuite;
 
-/// Folder below the cache folder. Files of another format are in another folder.
+/// Folder below the cache folder. Files of another format are in a folder with another number.
 const FOLDER: &str = "tuning-1";
 
 /// The configurations that are known for one machine.
@@ -26,11 +26,11 @@ pub struct Database {
 }
 
 impl Database {
-    /// Returns the database in a cache folder, as this machine sees it. Nothing is read or written yet.
+    /// Returns the database in a cache folder, for this machine. Does not read or write files yet.
     pub fn new(cache: &Path, machine: &Fingerprint) -> Self {
         let on_device = !machine.device.is_empty();
-        // Only versions that change the code or the speed of kernels. With all of them, each update of any package
-        // would forget everything.
+        // Only versions that change the code or the speed of kernels. With all versions, an update of any package would
+        // invalidate the whole database.
         let wanted: &[&str] = if on_device { &["cuda", "passnet", "triton"] } else { &["cxx", "passnet"] };
         let is_wanted = |(name, _): &(&String, &String)| wanted.contains(&name.as_str());
         let mut versions: BTreeMap<String, String> =
@@ -42,18 +42,19 @@ impl Database {
         Self { folder: cache.join(FOLDER), device: device.clone(), versions }
     }
 
-    /// True if a cache folder has any entry, of any machine.
+    /// Returns whether a cache folder has any entry, of any machine.
     pub fn has_entries(cache: &Path) -> bool {
         fs::read_dir(cache.join(FOLDER)).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// Returns the best configuration of a kernel. A file that is damaged counts as missing: the next measurement replaces it.
+    /// Returns the best configuration of a kernel. A damaged file counts as missing, and the next measurement replaces it.
     pub fn best(&self, kernel: &KernelKey) -> Option<KernelConfig> {
         let key = self.key(kernel);
         let path = self.path(&key).ok()?;
         let text = fs::read(&path).ok()?;
         match serde_json::from_slice::<TuningRecord>(&text) {
-            // The key is compared although the name is its hash: the file may have been renamed or written by hand.
+            // The name of the file is a hash of the key. The key is compared as well, because the file may have been renamed or
+            // written by hand.
             Ok(entry) if entry.schema_version == SCHEMA_VERSION && entry.key == key => Some(entry.best),
             _ => {
                 tracing::warn!("{}: not an entry of the tuning database; it is left out", path.display());
@@ -68,7 +69,7 @@ impl Database {
         places.filter_map(|place| self.best(&place.key).map(|best| (place.key, best))).collect()
     }
 
-    /// Remembers what was measured for a kernel.
+    /// Stores the measurements of a kernel.
     ///
     /// # Errors
     /// If the file system reports an error.
@@ -77,7 +78,7 @@ impl Database {
         let path = self.path(&key)?;
         fs::create_dir_all(&self.folder)?;
         let entry = TuningRecord { schema_version: SCHEMA_VERSION, key, best, measured };
-        // Whole or not at all: others may be reading.
+        // The file is renamed when it is complete, because other processes may be reading.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         serde_json::to_writer_pretty(&mut file, &entry)?;
         file.write_all(b"\n")?;

@@ -1,4 +1,4 @@
-//! Configurations of the built-in author's kernels by measurement, within a budget of time, remembered in a database.
+//! Finds configurations of the built-in author's kernels by measurement, within a time budget, and stores them in a database.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,14 +19,14 @@ use passnet_run::GraphSample;
 use super::{database::Database, typed_suite::TypedSuite};
 use crate::author::AuthorError;
 
-/// Counts of a call of [`Tuner::tune`].
+/// Result of a call of [`Tuner::tune`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuned {
-    /// Kernels whose configurations were measured.
+    /// Number of kernels whose configurations were measured.
     pub measured: usize,
-    /// Kernels that were known.
+    /// Number of kernels whose configurations were in the database.
     pub known: usize,
-    /// Kernels that kept the default configuration, because the time was over.
+    /// Number of kernels that kept the default configuration, because the time was over.
     pub left: usize,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Tuned {
     }
 }
 
-/// Measures configurations on this machine. The same referee that judges passes does it, with fewer trials.
+/// Measures configurations on this machine, with the referee that judges passes but with fewer trials.
 #[derive(Debug)]
 pub struct Tuner {
     referee: Referee,
@@ -46,7 +46,7 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// Returns a tuner that keeps what it finds below a cache folder.
+    /// Returns a tuner that stores its results below a cache folder.
     ///
     /// # Errors
     /// As [`Referee::new`].
@@ -66,11 +66,11 @@ impl Tuner {
         Ok(Self { referee: referee.sibling(settings, referee.defences())?, database })
     }
 
-    /// Measures kernels that the database does not know, the first graphs of all tasks first, until the time is over or
-    /// `stop` becomes true. `progress` is called with the task before each kernel.
+    /// Measures the kernels that the database does not have, until the time is over or `stop` becomes true. The first graphs of
+    /// all tasks come first. `progress` is called with the task before each kernel.
     ///
     /// # Errors
-    /// Where measuring is impossible, or the database cannot be written.
+    /// If the kernels cannot be measured, or the database cannot be written.
     pub fn tune(
         &self,
         suite: &TypedSuite,
@@ -84,14 +84,15 @@ impl Tuner {
         let mut work: Vec<(TunableKernel, &str, &TypedGraph, &GraphSample)> = Vec::new();
         for (task, graphs) in suite.tasks() {
             for place in tunable_kernels(graphs, suite.target()) {
-                // Tasks share many kernels, and equal keys mean equal code.
+                // Tasks share many kernels. Kernels with equal keys have equal code.
                 if !place.candidates.is_empty() && seen.insert(place.key.clone()) {
                     let graph = place.graph;
                     work.push((place, task, &graphs[graph], &suite.samples(task)[graph]));
                 }
             }
         }
-        // The first graph of every task before the second of any: when the time is over, no task was left out.
+        // The first graph of every task comes before the second of any task, so that each task was measured when the time is
+        // over.
         work.sort_by_key(|(place, ..)| place.graph);
         for (place, task, graph, sample) in work {
             if self.database.best(&place.key).is_some() {
@@ -108,7 +109,8 @@ impl Tuner {
         Ok(tuned)
     }
 
-    /// Returns the best configuration of one kernel: another one than the model's only where the difference is beyond doubt.
+    /// Returns the best configuration of one kernel. It differs from the configuration of the cost model only if the difference
+    /// is beyond doubt.
     fn measure(
         &self,
         place: &TunableKernel,
@@ -127,8 +129,7 @@ impl Tuner {
             let verdict = self.referee.evaluate(sample, &candidate)?.verdict;
             let Some(speedup) = speedup(&verdict) else { continue };
             measured.push(MeasuredConfig { config, speedup: speedup.ratio });
-            // Many configurations are compared, so the best of them is partly luck. Both intervals have to exclude
-            // the other ratio.
+            // Many configurations are compared, so the best of them is partly luck. Neither interval may contain the other ratio.
             let is_surely_better = |known: &RatioInterval| speedup.low > known.ratio && speedup.ratio > known.high;
             if config == model {
                 (best, tolerance) = (Some((config, speedup)), verdict.tolerance);
@@ -141,7 +142,7 @@ impl Tuner {
     }
 }
 
-/// Returns the speed-up over eager mode, where the verdict has one.
+/// Returns the speed-up over eager mode, if the verdict has one.
 fn speedup(verdict: &Verdict) -> Option<RatioInterval> {
     let timing = verdict.timings.iter().find(|timing| timing.baseline == Baseline::Eager)?;
     Some(timing.speedup)

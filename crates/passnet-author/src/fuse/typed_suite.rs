@@ -1,4 +1,4 @@
-//! The graphs of a suite as the built-in author sees them.
+//! The graphs of a suite in the form that the built-in author needs.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use passnet_record::PassDirectory;
 use passnet_run::{GraphSample, Suite};
 use passnet_services::{Interpreter, PropagateError, propagate};
 
-/// The graphs of a suite with the types of their values on a target: all that the built-in author knows.
+/// The graphs of a suite with the types of their values on a target. The built-in author uses nothing else.
 #[derive(Debug)]
 pub struct TypedSuite {
     tasks: BTreeMap<String, TypedTask>,
@@ -22,8 +22,8 @@ struct TypedTask {
 }
 
 impl TypedSuite {
-    /// Finds the types of the visible graphs of a suite. Graphs that cannot be read are left out: their own evaluation says
-    /// what is wrong with them.
+    /// Computes the types of the visible graphs of a suite. Graphs that cannot be read are left out, because their own evaluation
+    /// reports the problem.
     ///
     /// # Errors
     /// If the types of the graphs cannot be computed.
@@ -65,13 +65,13 @@ impl TypedSuite {
         self.tasks.get(task).map_or(&[], |task| &task.samples)
     }
 
-    /// One pass directory per task, empty where there is nothing to gain.
+    /// Returns one pass directory per task. It is empty if nothing can be rewritten.
     pub fn passes(&self, choices: &Choices) -> BTreeMap<String, PassDirectory> {
         let directory = |graphs: &[TypedGraph]| passnet_fuse::write_passes(graphs, self.target, choices);
         self.tasks().map(|(task, graphs)| (task.to_owned(), directory(graphs))).collect()
     }
 
-    /// For each task the plan of its passes in words.
+    /// Returns, for each task, the plan of its passes in words.
     pub fn plans(&self, choices: &Choices) -> BTreeMap<String, String> {
         let plan = |graphs: &[TypedGraph]| passnet_fuse::explain(graphs, self.target, choices);
         self.tasks().map(|(task, graphs)| (task.to_owned(), plan(graphs))).collect()

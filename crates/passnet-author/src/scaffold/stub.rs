@@ -1,4 +1,4 @@
-//! A pass whose pattern is a whole graph, and whose replacement is left to do.
+//! A pass whose pattern is a whole graph. The user has to write its replacement.
 
 use fs_err as fs;
 use passnet_record::GraphId;
@@ -45,11 +45,11 @@ def replacement_func():
     ))
 }
 
-/// The parts of a `model.py`.
+/// Parts of a `model.py` that a stub needs.
 struct Forward {
     imports: Vec<String>,
     inputs: Vec<String>,
-    /// Indented by four spaces, with a line break at the end.
+    /// Statements, indented by four spaces, with a line break at the end.
     body: String,
 }
 
@@ -63,7 +63,7 @@ impl Forward {
             inputs.filter(|name| *name != "self" && !name.is_empty()).map(str::to_owned).collect();
         let mut body = String::new();
         for line in rest.lines().filter(|line| !line.trim().is_empty()) {
-            // Statements after `;` in a line of the capture only drop names, except for the assignment of a new one.
+            // In a line of the capture, statements after `;` only drop names, except for an assignment of a new name.
             let kept = line.split(';').map(str::trim).filter(|part| !part.is_empty() && !part.ends_with("= None"));
             for statement in kept {
                 let statement = statement
@@ -77,7 +77,7 @@ impl Forward {
     }
 }
 
-/// A pattern returns one output itself, and several as a tuple.
+/// Returns the text that a pattern returns: one output itself, several outputs as a tuple.
 fn single(outputs: &str) -> &str {
     let inside = outputs.strip_prefix('(').and_then(|rest| rest.strip_suffix(",)"));
     inside.filter(|inside| !inside.contains(',')).unwrap_or(outputs)

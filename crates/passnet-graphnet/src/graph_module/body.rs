@@ -1,5 +1,5 @@
-//! Effects of the statements and expressions of `forward` on the graph, for both readers: the reader of syntax trees
-//! ([`super::lower`]) and the quick one ([`super::quick`]) find the forms and report them here.
+//! Effects of the statements and expressions of `forward` on the graph. Both readers, that of syntax trees ([`super::lower`]) and
+//! the quick one ([`super::quick`]), recognise the forms and call these functions.
 
 use passnet_graph::{
     Arg, Builder, Callee, Graph, NodeId, ValueId, VerifyError,
@@ -25,9 +25,9 @@ pub(super) struct ModuleBody<'a> {
     pub(super) scope: LocalNames<'a>,
     /// Stack of the arguments of the calls that are being read.
     pub(super) args: Vec<Arg>,
-    /// Stack of their keyword arguments.
+    /// Stack of the keyword arguments of these calls.
     pub(super) kwargs: Vec<(&'a str, Arg)>,
-    /// The node of `x[i] = v`, if the next statement gives it its name.
+    /// The node of `x[i] = v` that was just read. The next statement may name it.
     setitem: Option<ValueId>,
 }
 
@@ -43,16 +43,15 @@ impl<'a> ModuleBody<'a> {
         }
     }
 
-    /// Adds a parameter; false if there is one of that name already.
+    /// Adds a parameter. Returns false if a parameter of that name exists already.
     pub(super) fn parameter(&mut self, parameter: Local<'a>) -> bool {
         let value = self.builder.input(parameter.name);
         self.scope.add_parameter(parameter, value)
     }
 
-    /// Returns the value of a name; `None` if nothing is bound to it.
+    /// Returns the value of a name; `None` if the name is not bound.
     pub(super) fn name(&mut self, name: &str) -> Option<Arg> {
-        // Printed graphs spell these three as bare names; a local name of the same spelling comes first, as in
-        // Python.
+        // Printed graphs spell these three as bare names. A local name of the same spelling takes precedence, as in Python.
         self.scope.get(name).or(match name {
             "inf" => Some(Arg::Float(f64::INFINITY)),
             "nan" => Some(Arg::Float(f64::NAN)),
@@ -61,7 +60,7 @@ impl<'a> ModuleBody<'a> {
         })
     }
 
-    /// Returns a dotted name below `torch.` that is not called.
+    /// Returns the constant for a dotted name below `torch.` that is not called.
     pub(super) fn constant(&mut self, path: &str) -> Arg {
         match path.parse() {
             Ok(dtype) => Arg::DType(dtype),
@@ -69,22 +68,22 @@ impl<'a> ModuleBody<'a> {
         }
     }
 
-    /// Returns a list of the arguments from `base` up, which it takes off the stack.
+    /// Returns a list of the arguments from `base` up, and removes them from the stack.
     pub(super) fn list(&mut self, base: usize) -> Arg {
         let arg = self.builder.list(&self.args[base..]);
         self.args.truncate(base);
         arg
     }
 
-    /// Returns a tuple of the arguments from `base` up, which it takes off the stack.
+    /// Returns a tuple of the arguments from `base` up, and removes them from the stack.
     pub(super) fn tuple(&mut self, base: usize) -> Arg {
         let arg = self.builder.tuple(&self.args[base..]);
         self.args.truncate(base);
         arg
     }
 
-    /// `slice(stop)`, `slice(start, stop)`, `slice(start, stop, step)` with the arguments from `base` up, which it takes
-    /// off the stack; `None` if they are fewer or more.
+    /// Returns the slice of `slice(stop)`, `slice(start, stop)` or `slice(start, stop, step)` with the arguments from `base` up,
+    /// and removes them from the stack. Returns `None` for any other number of arguments.
     pub(super) fn slice_call(&mut self, base: usize) -> Option<Arg> {
         let (start, stop, step) = match self.args[base..] {
             [stop] => (Arg::None, stop, Arg::None),
@@ -105,14 +104,14 @@ impl<'a> ModuleBody<'a> {
         is_identifier(kind).then(|| self.builder.device(kind, index))
     }
 
-    /// Pushes the arguments of `receiver.name`, which is `getattr`.
+    /// Pushes the arguments of `receiver.name`, which becomes a call of `getattr`.
     pub(super) fn push_attribute(&mut self, receiver: ValueId, name: &str) {
         let name = self.builder.str(name);
         self.args.extend([receiver.into(), name]);
     }
 
-    /// Adds a node with the arguments from `args_base` and `kwargs_base` up, which it takes off the stacks. It is called
-    /// `wanted` where that is possible.
+    /// Adds a node with the arguments from `args_base` and `kwargs_base` up, and removes them from the stacks. The node gets the
+    /// name `wanted` if that is possible.
     pub(super) fn call(
         &mut self,
         callee: Callee<'_>,
@@ -133,7 +132,7 @@ impl<'a> ModuleBody<'a> {
         self.call(Callee::Function(target), wanted, base, self.kwargs.len())
     }
 
-    /// `old += operand` with both on the stack from `base` up, where `target` was bound to `old`. `alias` is `z` if the
+    /// Adds `old += operand`, with both on the stack from `base` up, where `target` was bound to `old`. `alias` is `z` if the
     /// next statement is `z = target`.
     pub(super) fn assign_in_place(
         &mut self,
@@ -147,37 +146,37 @@ impl<'a> ModuleBody<'a> {
         self.scope.bind_weakly(target, value.into(), old);
     }
 
-    /// `receiver[index] = value` with the three on the stack from `base` up. `alias` is `z` if the next statement is
-    /// `z = receiver`.
+    /// Adds `receiver[index] = value`, with all three on the stack from `base` up. `alias` is `z` if the next statement is `z =
+    /// receiver`.
     pub(super) fn assign_item(&mut self, alias: Option<Local<'a>>, base: usize) {
         let node = self.call_function("operator.setitem", alias, base);
         self.setitem = alias.map(|_| node);
     }
 
-    /// Begins an assignment to names or items: the node of the statement before, if this one gives it its name.
+    /// Returns the node of the preceding `x[i] = v`, if there is one, for the assignment that begins now.
     pub(super) fn take_setitem(&mut self) -> Option<ValueId> {
         self.setitem.take()
     }
 
-    /// `target = arg`; false if that cannot be. `setitem` comes from [`Self::take_setitem`].
+    /// Binds `target = arg`. Returns false if the graph cannot express this. `setitem` comes from [`Self::take_setitem`].
     pub(super) fn bind(&mut self, target: Local<'a>, arg: Arg, setitem: Option<ValueId>) -> bool {
         match setitem {
             Some(node) => self.scope.bind_weakly(target, arg, Some(node)),
-            // A list has no identity in a graph: two uses of its name would be two lists.
+            // A list has no identity in a graph: two uses of its name would become two lists.
             None if arg.elements().is_some() => return false,
             None => self.scope.bind(target, arg),
         }
         true
     }
 
-    /// `target = None`, or `del target`.
+    /// Handles `target = None` and `del target`.
     pub(super) fn free(&mut self, target: Local<'a>) {
-        // Before the first node there is nothing to free after, so such a free is lost.
+        // Before the first node there is no node that the free could follow, so it is not recorded.
         let after = self.builder.num_nodes().checked_sub(1).map(|last| NodeId(last as u32));
         self.scope.free(target, after);
     }
 
-    /// Ends the graph.
+    /// Returns the finished graph.
     pub(super) fn finish(mut self, outputs: &[Arg]) -> Result<Graph, VerifyError> {
         self.scope.record_frees(&mut self.builder);
         self.builder.finish(outputs)

@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl<'a> Lower<'a> {
-    /// Reads an expression. If it is an operation, it becomes a node that is called `wanted` where that is possible.
+    /// Reads an expression. If the expression is an operation, it becomes a node, with the name `wanted` if that is possible.
     pub(super) fn expr(&mut self, expr: &'a Expr, wanted: Option<Local<'a>>) -> Result<Arg, Error> {
         match expr {
             Expr::Name(name) => self.name(name),
@@ -70,7 +70,7 @@ impl<'a> Lower<'a> {
         Ok(self.body.call_function(target, wanted, base).into())
     }
 
-    /// Pushes each element and says where the first one is.
+    /// Pushes each element on the stack. Returns the position of the first element.
     fn elements(&mut self, elements: &'a [Expr]) -> Result<usize, Error> {
         let base = self.body.args.len();
         for element in elements {
@@ -99,7 +99,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// `-1` and `-inf` are constants; `-x` is an operation.
+    /// Reads a sign: `-1` and `-inf` are constants, `-x` is an operation.
     fn unary(&mut self, unary: &'a ExprUnaryOp, wanted: Option<Local<'a>>) -> Result<Arg, Error> {
         match (unary.op, &*unary.operand) {
             (UnaryOp::USub, Expr::NumberLiteral(literal)) => return self.number(literal, true),
@@ -134,7 +134,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Reads an expression with methods and attributes, which is a value.
+    /// Reads an expression with methods and attributes. It has to be a value.
     fn receiver(&mut self, expr: &'a Expr) -> Result<ValueId, Error> {
         match expr {
             Expr::Name(name) if name.id == "self" => {
@@ -147,7 +147,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Returns the root and the whole path of a dotted name that begins with a module.
+    /// Returns the first word and the whole path of a dotted name that begins with a module.
     fn dotted(&self, attribute: &'a ExprAttribute) -> Option<(&'a str, Cow<'a, str>)> {
         let mut root = &*attribute.value;
         while let Expr::Attribute(inner) = root {
@@ -180,7 +180,7 @@ impl<'a> Lower<'a> {
             },
             Expr::Name(name) => match name.id.as_str() {
                 "slice" => self.slice_call(call),
-                // A local value called `device` hides the import of that name.
+                // A local value called `device` hides the imported name.
                 "device" if self.body.scope.get("device").is_none() => self.device(call),
                 "float" => self.float_call(call),
                 "getattr" => self.arguments(call, Callee::Function(GETATTR), self.body.args.len(), wanted),
@@ -190,7 +190,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Reads the arguments and adds the node. The stack from `base` up holds the arguments before them.
+    /// Reads the arguments and adds the node. The stack from `base` up holds the arguments that precede them.
     fn arguments(
         &mut self,
         call: &'a ExprCall,
@@ -210,7 +210,7 @@ impl<'a> Lower<'a> {
         Ok(self.body.call(callee, wanted, base, kwargs_base).into())
     }
 
-    /// `slice(stop)`, `slice(start, stop)`, `slice(start, stop, step)`.
+    /// Reads `slice(stop)`, `slice(start, stop)` or `slice(start, stop, step)`.
     fn slice_call(&mut self, call: &'a ExprCall) -> Result<Arg, Error> {
         if !call.arguments.keywords.is_empty() {
             return Err(unsupported(self.source, call, "a slice with keywords"));
@@ -220,7 +220,7 @@ impl<'a> Lower<'a> {
         self.body.slice_call(base).ok_or_else(malformed)
     }
 
-    /// `device('cuda')`, `device('cuda:0')`, `device('cuda', 0)`, `device(type='cuda', index=0)`.
+    /// Reads `device('cuda')`, `device('cuda:0')`, `device('cuda', 0)` or `device(type='cuda', index=0)`.
     fn device(&mut self, call: &'a ExprCall) -> Result<Arg, Error> {
         let arguments = &call.arguments;
         let kind = arguments.find_argument_value("type", 0).and_then(Expr::as_string_literal_expr);
@@ -239,13 +239,13 @@ impl<'a> Lower<'a> {
         self.body.device(kind, number).ok_or_else(malformed)
     }
 
-    /// `float('inf')` and its like.
+    /// Reads `float('inf')` and similar calls.
     fn float_call(&self, call: &'a ExprCall) -> Result<Arg, Error> {
         float_call(call).map(Arg::Float).ok_or_else(|| unsupported(self.source, call, "a call of `float`"))
     }
 }
 
-/// Spells a dotted name whose text has blanks or comments in it.
+/// Returns a dotted name whose text contains blanks or comments.
 fn spell(attribute: &ExprAttribute) -> String {
     match &*attribute.value {
         Expr::Attribute(inner) => format!("{}.{}", spell(inner), attribute.attr),

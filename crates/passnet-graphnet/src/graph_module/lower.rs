@@ -1,4 +1,4 @@
-//! Syntax tree to graph: every form that is read, and every error.
+//! From syntax tree to graph. This reader reads all forms and reports all errors.
 
 use passnet_graph::{Arg, Graph, ValueId, names::is_value_name};
 use ruff_python_ast::{Expr, ExprName, ModModule, Stmt, StmtAssign, StmtAugAssign, StmtFunctionDef, StmtReturn};
@@ -12,7 +12,7 @@ use crate::{
     source::Source,
 };
 
-/// Module to graph.
+/// Returns the graph of a module.
 pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<Graph, Error> {
     let forward = find_forward(source, module)?;
     let mut lower = Lower { source, body: ModuleBody::of_text(source.text.len()) };
@@ -48,7 +48,7 @@ impl<'a> Lower<'a> {
         if let Some(variadic) = parameters.vararg.as_ref().or(parameters.kwarg.as_ref()) {
             return Err(unsupported(self.source, &variadic.range, "a variadic parameter"));
         }
-        // The first one is `self`.
+        // The first parameter is `self`.
         for parameter in parameters.args.iter().skip(1) {
             if let Some(default) = &parameter.default {
                 return Err(unsupported(self.source, &**default, "a default value"));
@@ -87,7 +87,7 @@ impl<'a> Lower<'a> {
         if assign.value.is_none_literal_expr() && assign.targets.iter().all(Expr::is_name_expr) {
             return assign.targets.iter().try_for_each(|target| self.free(target));
         }
-        // The first plain name of `a = b = CALL` names the node, the others are aliases.
+        // In `a = b = CALL`, the first plain name becomes the name of the node. The others are aliases.
         let wanted = assign.targets.iter().find_map(|target| target.as_name_expr());
         let wanted = wanted.map(|name| self.target(name)).transpose()?;
         let arg = self.expr(&assign.value, wanted)?;
@@ -182,7 +182,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// `z` if the statement is `z = name`.
+/// Returns `z` if the statement is `z = name`.
 fn alias_of<'a>(statement: Option<&'a Stmt>, name: &str) -> Option<&'a str> {
     let assign = statement?.as_assign_stmt()?;
     let [Expr::Name(alias)] = assign.targets.as_slice() else { return None };

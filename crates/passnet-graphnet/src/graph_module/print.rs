@@ -8,8 +8,8 @@ use passnet_graph::{
 
 /// Writes a graph as the text of a `model.py`, in the style of Python's `ast.unparse`.
 ///
-/// An in-place operator is written as `x += y` where nothing uses the old `x` afterwards, so that the name can move on;
-/// elsewhere as a call of `operator.iadd`, which means the same.
+/// An in-place operator is written as `x += y` if nothing uses the old `x` afterwards, so that the name can pass to the result.
+/// Elsewhere it is written as a call of `operator.iadd`, which has the same meaning.
 pub fn print(graph: &Graph) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -19,9 +19,9 @@ pub fn print(graph: &Graph) -> String {
 
 struct Printer<'g> {
     graph: &'g Graph,
-    /// By value: the node of its last use; outputs count as a node after all others.
+    /// For each value, the node of its last use. The outputs count as a node after all others.
     last_use: Vec<u32>,
-    /// The name of the function that makes a device: `device`, unless a value is called so.
+    /// Name of the function that makes a device: `device`, unless a value has that name.
     device: &'static str,
 }
 
@@ -130,7 +130,7 @@ impl<'g> Printer<'g> {
             (Syntax::Unary(symbol), Some(_)) => Form::Unary(symbol),
             (Syntax::GetItem, Some(_)) => Form::GetItem,
             (Syntax::SetItem, Some(_)) => Form::SetItem,
-            // `x += y` moves the name `x` to the result, so nothing may use the old value later.
+            // `x += y` gives the name `x` to the result, so nothing may use the old value later.
             (Syntax::InPlace(symbol), Some(value)) if self.last_use[value.index()] <= node.id.0 => {
                 Form::InPlace(symbol)
             }
@@ -170,7 +170,8 @@ impl<'g> Printer<'g> {
                 self.arg(out, args[0])
             }
             Form::Binary(symbol) => {
-                // `-1 ** x` would be `-(1 ** x)`; on the right, `ast.unparse` puts brackets that are not needed.
+                // Brackets are needed, because `-1 ** x` would be `-(1 ** x)`. On the right they are not needed, but
+                // `ast.unparse` prints them.
                 self.operand(out, args[0], *symbol == "**")?;
                 write!(out, " {symbol} ")?;
                 self.operand(out, args[1], *symbol == "**")
@@ -194,7 +195,7 @@ impl<'g> Printer<'g> {
     fn operand(&self, out: &mut String, arg: Arg, is_power: bool) -> fmt::Result {
         let is_negative = match arg {
             Arg::Int(value) => value < 0,
-            // `-0.0` is printed with its sign as well; a NaN is printed without one.
+            // `-0.0` is printed with its sign, a NaN without one.
             Arg::Float(value) => value.is_sign_negative() && !value.is_nan(),
             _ => false,
         };
@@ -207,7 +208,7 @@ impl<'g> Printer<'g> {
         }
     }
 
-    /// `x[i]`; a tuple as index is written without brackets.
+    /// Prints `x[i]`. A tuple as index is printed without brackets.
     fn item(&self, out: &mut String, args: &[Arg]) -> fmt::Result {
         self.arg(out, args[0])?;
         out.write_str("[")?;

@@ -1,8 +1,8 @@
 //! A reader for the Python in which graphs are printed: from bytes to graph in one pass, without tokens or a tree.
 //!
-//! It reads only what `torch.fx` and formatters print, and it has no errors: `None` means that the text has
-//! something it does not know, right or wrong, and that the parser has to be asked. Where it does answer, the answer is
-//! that of the parser and [`super::lower`], so all text read here is checked as strictly as there:
+//! It reads only the forms that `torch.fx` and formatters print, and it reports no errors. `None` means that the text contains a
+//! form that this reader does not know, right or wrong, and that the parser has to read it. If this reader returns a graph, the
+//! parser and [`super::lower`] would return the same graph, so the checks are equally strict:
 //!
 //! - Words that are keywords never get into a graph: names of values are checked by [`Local::is_value_name`], all others
 //!   by the laws of the graph ([`passnet_graph::verify`]).
@@ -22,7 +22,7 @@ use self::cursor::Cursor;
 use super::{body::ModuleBody, scope::Local};
 use crate::nesting::MAX_NESTING;
 
-/// Reads a graph; `None` if the text is for the parser.
+/// Reads a graph; `None` if the parser has to read the text.
 pub(super) fn read(text: &str) -> Option<Graph> {
     let mut reader = Reader {
         cursor: Cursor::new(text),
@@ -42,11 +42,11 @@ struct Reader<'a> {
     body: ModuleBody<'a>,
     /// Columns before each statement.
     indent: usize,
-    /// At least as many tokens as there are levels of the syntax tree here.
+    /// Upper bound of the number of levels of the syntax tree at this place, in tokens.
     depth: u32,
     /// Number of open brackets.
     brackets: u32,
-    /// Names left of the `=` of the statement that is being read.
+    /// Names to the left of the `=` of the current statement.
     targets: Vec<Local<'a>>,
 }
 
@@ -55,12 +55,12 @@ struct Reader<'a> {
 struct Bracket {
     /// The closing bracket.
     close: u8,
-    /// The depth right after it.
+    /// Value of `depth` after the open bracket.
     depth: u32,
 }
 
 impl<'a> Reader<'a> {
-    /// Counts tokens towards the nesting.
+    /// Adds tokens to the depth. Returns `None` if the text may be too deep.
     fn deepen(&mut self, tokens: u32) -> Option<()> {
         self.depth += tokens;
         // Half of the limit, as a margin: the quick reader must never accept text that the parser refuses.
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         Some(Bracket { close, depth: self.depth })
     }
 
-    /// Steps over the end of a bracket, if it is here.
+    /// Steps over the closing bracket, if it is next.
     fn closes(&mut self, bracket: Bracket) -> bool {
         let is_end = self.cursor.eat(bracket.close);
         if is_end {
@@ -87,7 +87,8 @@ impl<'a> Reader<'a> {
         is_end
     }
 
-    /// After one thing in a bracket: true after a comma that something follows, false after the end of the bracket.
+    /// Reads what follows an element in brackets: returns true after a comma before a further element, false after the closing
+    /// bracket.
     fn continues(&mut self, bracket: Bracket) -> Option<bool> {
         self.cursor.trivia();
         if self.cursor.eat(b',') {
@@ -98,7 +99,7 @@ impl<'a> Reader<'a> {
         self.closes(bracket).then_some(false)
     }
 
-    /// The rest of a line on which nothing more may stand.
+    /// Steps over the rest of a line, which may contain only blanks and a comment.
     fn end_of_line(&mut self) -> Option<()> {
         self.cursor.spaces();
         if self.cursor.byte() == b'#' {
@@ -107,7 +108,7 @@ impl<'a> Reader<'a> {
         self.cursor.expect(b'\n')
     }
 
-    /// Steps over empty lines and to the first thing on the next one; gives its column.
+    /// Steps over empty lines and to the first word of the next line. Returns its column.
     fn next_line(&mut self) -> Option<usize> {
         loop {
             let column = self.cursor.spaces();
@@ -118,7 +119,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Imports, the class, and `forward` to the end of its parameters.
+    /// Reads the imports, the class, and `forward` up to the end of its parameters.
     fn head(&mut self) -> Option<()> {
         loop {
             if self.next_line()? != 0 {
@@ -147,11 +148,11 @@ impl<'a> Reader<'a> {
         self.cursor.expect(b':')?;
         self.end_of_line()?;
         self.indent = self.next_line()?;
-        // Indentation counts as nesting. (An empty body begins with the text at the column of `def` or before.)
+        // Indentation counts as nesting. (If the body is empty, the text after it begins at the column of `def` or before.)
         (column > 0 && self.indent > column && self.indent < MAX_NESTING as usize / 4).then_some(())
     }
 
-    /// `a.b.c` in an import, which has no meaning for the graph.
+    /// Steps over `a.b.c` in an import, which has no meaning for the graph.
     fn module(&mut self) -> Option<()> {
         self.depth = 0;
         self.cursor.spaces();
@@ -167,7 +168,7 @@ impl<'a> Reader<'a> {
         self.cursor.word().filter(|word| is_identifier(word))
     }
 
-    /// `self, x: torch.Tensor, y)`
+    /// Reads parameters: `self, x: torch.Tensor, y)`.
     fn parameters(&mut self) -> Option<()> {
         self.cursor.trivia();
         self.cursor.eat_word("self").then_some(())?;
@@ -193,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The annotation of a parameter, which has no meaning for the graph.
+    /// Steps over the annotation of a parameter, which has no meaning for the graph.
     fn annotation(&mut self) -> Option<()> {
         self.cursor.trivia();
         if matches!(self.cursor.byte(), b'\'' | b'"') {
@@ -206,7 +207,7 @@ impl<'a> Reader<'a> {
         (matches!(path, "torch.Tensor" | "torch.nn.parameter.Parameter") || is_torch_path(path)).then_some(())
     }
 
-    /// The rest of a dotted name whose first word, at `start`, was read.
+    /// Returns a dotted name whose first word, at `start`, was read already.
     fn dotted(&mut self, start: usize) -> Option<&'a str> {
         while self.cursor.eat(b'.') {
             self.deepen(2)?;
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
         self.cursor.since(start)
     }
 
-    /// Returns a name that a value may have.
+    /// Returns a name, if a value may have it.
     fn value_name(&mut self, name: &'a str) -> Option<Local<'a>> {
         Some(self.body.scope.local(name)).filter(|local| local.is_value_name)
     }

@@ -3,12 +3,12 @@ use std::{borrow::Cow, collections::hash_map::Entry as Slot};
 use passnet_graph::{Arg, Builder, Callee, NodeId, ValueId, names::is_value_name};
 use rustc_hash::FxHashMap;
 
-/// A local name with its position in the scope. Names are long and frequent, and looking them up takes a large part of
-/// the time of reading a graph, so each occurrence is looked up once.
+/// A local name with its position in the scope. Names are long and frequent, and their lookup takes a large part of the time of
+/// reading a graph. So each occurrence is looked up once.
 #[derive(Clone, Copy)]
 pub(super) struct Local<'a> {
     pub(super) name: &'a str,
-    /// True if a value may be called so.
+    /// True if a value may have this name.
     pub(super) is_value_name: bool,
     position: usize,
 }
@@ -17,8 +17,8 @@ pub(super) struct Local<'a> {
 struct Binding {
     /// A value, or a constant without elements.
     arg: Arg,
-    /// The value that `name = None` frees, where that is not `arg`: after `x += y` it is what `x` was before, after
-    /// `setitem = x` it is the node.
+    /// The value that `name = None` frees, if this is not `arg`: after `x += y` it is the earlier value of `x`, after `setitem =
+    /// x` it is the node.
     drops: Option<ValueId>,
     /// True if `arg` is a value that this name keeps alive.
     is_reference: bool,
@@ -27,28 +27,28 @@ struct Binding {
 #[derive(Clone, Copy)]
 struct ScopeEntry {
     binding: Option<Binding>,
-    /// True if a value is called by this name.
+    /// True if a value has this name.
     is_taken: bool,
-    /// True if a value may be.
+    /// True if a value may have this name.
     is_value_name: bool,
 }
 
-/// The local names of `forward`, and how many of them refer to each value.
+/// The local names of `forward`, and the number of names that refer to each value.
 #[derive(Default)]
 pub(super) struct LocalNames<'a> {
     positions: FxHashMap<Cow<'a, str>, usize>,
     entries: Vec<ScopeEntry>,
-    /// By value: how many names keep it alive. Parameters do not count.
+    /// For each value, the number of names that keep it alive. Parameters do not count.
     references: Vec<u32>,
-    /// By value: the node after which it is free.
+    /// For each value, the node after which it is free.
     freed_after: Vec<Option<NodeId>>,
-    /// Candidates in program order; those that `freed_after` does not confirm were taken back.
+    /// Possible frees in program order. Those that `freed_after` does not confirm were revoked.
     frees: Vec<(NodeId, ValueId)>,
     /// For each base of generated names, the next suffix.
     suffixes: FxHashMap<Box<str>, u32>,
 }
 
-/// Bytes of text for each local name of a model, roughly.
+/// Approximate number of bytes of text for each local name of a model.
 const BYTES_PER_NAME: usize = 256;
 
 impl<'a> LocalNames<'a> {
@@ -77,7 +77,7 @@ impl<'a> LocalNames<'a> {
         }
     }
 
-    /// Adds a parameter; false if there is one of that name already.
+    /// Adds a parameter. Returns false if a parameter of that name exists already.
     pub(super) fn add_parameter(&mut self, parameter: Local<'a>, value: ValueId) -> bool {
         self.add_value(value);
         let entry = &mut self.entries[parameter.position];
@@ -85,24 +85,23 @@ impl<'a> LocalNames<'a> {
         !std::mem::replace(&mut entry.is_taken, true)
     }
 
-    /// Makes room for a value; values come in order.
+    /// Makes room for a value. Values are added in order.
     pub(super) fn add_value(&mut self, value: ValueId) {
         self.references.resize(value.index() + 1, 0);
         self.freed_after.resize(value.index() + 1, None);
     }
 
-    /// Returns the value of a name. A value that is looked up was not yet free, even after `= None`.
+    /// Returns the value of a name. A value that is looked up was not free yet, even after `= None`.
     pub(super) fn get(&mut self, name: &str) -> Option<Arg> {
         let arg = self.entries[*self.positions.get(name)?].binding?.arg;
         if let Arg::Value(value) = arg {
-            // The candidate in `frees` stays and is dropped at the end, when it no longer agrees with this
-            // entry.
+            // The entry in `frees` stays. It is dropped at the end, because it no longer agrees with `freed_after`.
             self.freed_after[value.index()] = None;
         }
         Some(arg)
     }
 
-    /// Returns a name for a new value: the one wanted, if no value is called so yet, or one made from it or from the callee.
+    /// Returns a name for a new value: the wanted name if no value has it yet, or a name made from it or from the callee.
     pub(super) fn take_name(&mut self, wanted: Option<Local<'a>>, callee: Callee<'_>) -> Cow<'a, str> {
         if let Some(local) = wanted
             && !std::mem::replace(&mut self.entries[local.position].is_taken, true)
@@ -111,8 +110,7 @@ impl<'a> LocalNames<'a> {
         }
         let last = || callee.target().rsplit('.').next().filter(|last| is_value_name(last));
         let base = wanted.map(|local| local.name).or_else(last).unwrap_or("value");
-        // Models repeat a name thousands of times; without the counter, each new name would try all suffixes
-        // before it.
+        // Models repeat a name thousands of times. Without the counter, each new name would try all earlier suffixes.
         let mut suffix = self.suffixes.get(base).copied().unwrap_or_default();
         let name = loop {
             let name = if suffix == 0 { base.to_owned() } else { format!("{base}_{suffix}") };
@@ -126,7 +124,7 @@ impl<'a> LocalNames<'a> {
         name.into()
     }
 
-    /// `name = arg`.
+    /// Binds `name = arg`.
     pub(super) fn bind(&mut self, name: Local<'a>, arg: Arg) {
         if let Arg::Value(value) = arg {
             self.references[value.index()] += 1;
@@ -134,12 +132,12 @@ impl<'a> LocalNames<'a> {
         self.replace(name, Some(Binding { arg, drops: None, is_reference: arg.as_value().is_some() }));
     }
 
-    /// `name` refers to `arg` without keeping it alive, and `name = None` frees `drops`.
+    /// Binds `name` to `arg` without keeping it alive. `name = None` then frees `drops`.
     pub(super) fn bind_weakly(&mut self, name: Local<'a>, arg: Arg, drops: Option<ValueId>) {
         self.replace(name, Some(Binding { arg, drops, is_reference: false }));
     }
 
-    /// `name = None`, or `del name`, after a node.
+    /// Handles `name = None` and `del name` after a node.
     pub(super) fn free(&mut self, name: Local<'a>, after: Option<NodeId>) {
         let Some(binding) = self.replace(name, None) else { return };
         if let (Some(value), Some(node)) = (binding.drops.or(binding.arg.as_value()), after)

@@ -17,7 +17,7 @@ pub fn print(tensors: &[TensorMeta]) -> String {
 }
 
 fn class(out: &mut String, tensor: &TensorMeta) -> fmt::Result {
-    // The class name only has to be an identifier; readers take the name from the attribute `name`.
+    // The name of the class only has to be an identifier, because readers use the attribute `name`.
     let words = tensor.name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' });
     writeln!(out, "class Program_weight_tensor_meta_{}:", words.collect::<String>())?;
     writeln!(out, "    name = {}", StrRepr(&tensor.name))?;
@@ -46,7 +46,7 @@ fn class(out: &mut String, tensor: &TensorMeta) -> fmt::Result {
     }
     for (attribute, bound) in [("min_val", tensor.min_val), ("max_val", tensor.max_val)] {
         match bound {
-            // Bounds of integer tensors are integers; a float holds them exactly up to 2^53.
+            // Bounds of integer tensors are printed as integers. A float holds integers up to 2^53 exactly.
             Some(value) if tensor.dtype.is_int() && value.fract() == 0.0 => {
                 writeln!(out, "    {attribute} = {value:.0}")?;
             }
@@ -57,7 +57,7 @@ fn class(out: &mut String, tensor: &TensorMeta) -> fmt::Result {
     Ok(())
 }
 
-/// A float, or `None`.
+/// A float or `None`, printed as Python.
 struct Number(Option<f64>);
 
 impl fmt::Display for Number {

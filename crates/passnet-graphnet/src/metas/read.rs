@@ -8,7 +8,7 @@ pub(super) fn unsupported(source: &Source<'_>, place: &impl Ranged) -> Error {
     source.error(place, ErrorKind::Unsupported { what: "this".to_owned(), part: "tensor meta" })
 }
 
-/// Reads one class.
+/// Reads the tensor that one class describes.
 pub(super) fn tensor(source: &Source<'_>, class: &StmtClassDef) -> Result<TensorMeta, Error> {
     let mut tensor = TensorMeta {
         name: String::new(),
@@ -43,7 +43,7 @@ pub(super) fn tensor(source: &Source<'_>, class: &StmtClassDef) -> Result<Tensor
     if tensor.name.is_empty() {
         return Err(source.error(&class.name, ErrorKind::NoName));
     }
-    // The product of the extents is checked here, so that all later code may rely on it to fit in 64 bits.
+    // The product of the extents is checked here, so that later code can rely on it to fit 64 bits.
     let numel = tensor.numel().ok_or_else(|| source.error(&class.name, ErrorKind::HugeShape))?;
     if let (Some(data), Some(place)) = (&tensor.data, data_at)
         && data.len() as u64 != numel
@@ -53,7 +53,7 @@ pub(super) fn tensor(source: &Source<'_>, class: &StmtClassDef) -> Result<Tensor
     Ok(tensor)
 }
 
-/// `target = value`
+/// One attribute: `target = value`.
 struct Attribute<'s> {
     source: &'s Source<'s>,
     target: &'s ExprName,

@@ -1,4 +1,4 @@
-//! Syntax tree of a Paddle text to graph.
+//! From the syntax tree of a Paddle text to a graph.
 
 use passnet_graph::{Arg, Builder, Callee, Graph, ValueId, names::is_value_name, operators::GETATTR};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprName, ModModule, Stmt, StmtAssign, StmtFunctionDef, UnaryOp};
@@ -48,11 +48,11 @@ pub(super) fn lower(source: &Source<'_>, module: &ModModule) -> Result<PaddleGra
 struct PaddleLowering<'a> {
     source: &'a Source<'a>,
     builder: Builder,
-    /// The value or constant of each name. A list stands for itself.
+    /// The value or constant of each name. A list is stored itself, because it is not a node.
     bound: FxHashMap<&'a str, Arg>,
-    /// Names of values.
+    /// Names that values have.
     taken: FxHashSet<String>,
-    /// By value.
+    /// Type of each value, if it is known.
     types: Vec<Option<ValueType>>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> PaddleLowering<'a> {
         Ok(())
     }
 
-    /// `name = EXPR`, or `first, second = EXPR`.
+    /// Reads `name = EXPR` or `first, second = EXPR`.
     fn assign(&mut self, assign: &'a StmtAssign) -> Result<(), Error> {
         let types = self.types_above(assign);
         let [target] = assign.targets.as_slice() else {
@@ -107,8 +107,8 @@ impl<'a> PaddleLowering<'a> {
         let Some(names) = names.collect::<Option<Vec<&ExprName>>>() else {
             return Err(self.unsupported(value, "nested targets of these results"));
         };
-        // The tuple of results has no name in the text; it gets one from its first result, for readable
-        // prints.
+        // The tuple of results has no name in the text. Its name is made from the name of the first result, so that prints are
+        // readable.
         let wanted = names.first().map(|name| format!("{}_results", name.id));
         let whole = self.expr(value, wanted.as_deref())?;
         for (index, name) in names.into_iter().enumerate() {
@@ -134,7 +134,7 @@ impl<'a> PaddleLowering<'a> {
         types::results(before.rsplit_once('\n').map_or(before, |(_, line)| line).trim())
     }
 
-    /// Enters the type of a value that has none yet: `y = x` is the value of `x`.
+    /// Records the type of a value, unless a type is known already: after `y = x`, both names have the same value.
     fn note(&mut self, arg: Arg, found: Option<ValueType>) {
         let Some(value) = arg.as_value() else { return };
         if value.index() >= self.types.len() {
@@ -148,7 +148,7 @@ impl<'a> PaddleLowering<'a> {
         exprs.iter().map(|expr| self.expr(expr, None)).collect()
     }
 
-    /// Reads an expression. If it is an operation, it becomes a node that is called `wanted` where that is possible.
+    /// Reads an expression. If the expression is an operation, it becomes a node, with the name `wanted` if that is possible.
     fn expr(&mut self, expr: &'a Expr, wanted: Option<&str>) -> Result<Arg, Error> {
         match Scalar::of(expr) {
             Some(Scalar::None) => return Ok(Arg::None),
@@ -208,7 +208,7 @@ impl<'a> PaddleLowering<'a> {
     fn call(&mut self, call: &'a ExprCall, wanted: Option<&str>) -> Result<Arg, Error> {
         let arguments = &call.arguments;
         match &*call.func {
-            // `(lambda x, f: f(x))(CALL, ...)` turns a result that may be single into a tuple.
+            // `(lambda x, f: f(x))(CALL, ...)` turns a single result into a tuple.
             Expr::Lambda(_) => match &*arguments.args {
                 [inner, Expr::Lambda(_)] => self.expr(inner, wanted),
                 _ => Err(self.unsupported(call, "a lambda with these arguments")),
@@ -240,7 +240,7 @@ impl<'a> PaddleLowering<'a> {
         }
     }
 
-    /// `paddle.core.CPUPlace()` and its like; `None` for calls of functions.
+    /// Returns the device of `paddle.core.CPUPlace()` and similar calls; `None` for calls of functions.
     fn place(&mut self, path: &str, args: &[Expr]) -> Option<Arg> {
         match (path.rsplit('.').next()?, args) {
             ("CPUPlace", []) => Some(self.builder.device("cpu", None)),
@@ -249,13 +249,13 @@ impl<'a> PaddleLowering<'a> {
                 Some(Scalar::Int(index)) => Some(self.builder.device("cuda", u32::try_from(index).ok())),
                 _ => None,
             },
-            // The device depends on the machine that runs the graph, so it stays symbolic.
+            // The device depends on the machine that runs the graph, so the call stays a symbol.
             ("_current_expected_place", []) => Some(self.builder.attr(&format!("{NAMESPACE}.{path}"))),
             _ => None,
         }
     }
 
-    /// `paddle.float32` and other constants; `x.dtype`, which is `getattr`.
+    /// Reads `paddle.float32` and other constants, and `x.dtype`, which becomes a call of `getattr`.
     fn attribute(&mut self, attribute: &'a ExprAttribute, wanted: Option<&str>) -> Result<Arg, Error> {
         if let Some(path) = self.path(attribute) {
             return Ok(match path.parse() {
@@ -288,7 +288,7 @@ impl<'a> PaddleLowering<'a> {
             wanted.filter(|name| is_value_name(name)).unwrap_or(if is_value_name(last) { last } else { "value" });
         let mut name = base.to_owned();
         let mut suffix = 1;
-        // A text may assign a name several times; values of a graph need different ones.
+        // A text may assign a name several times, but each value of a graph needs its own name.
         while !self.taken.insert(name.clone()) {
             name = format!("{base}_{suffix}");
             suffix += 1;

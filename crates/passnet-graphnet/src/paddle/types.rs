@@ -5,11 +5,11 @@ use passnet_record::DType;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaddleGraph {
     pub graph: Graph,
-    /// By value: its type as the comments give it. Inputs and lists have none.
+    /// Type of each value according to the comments. Inputs and lists have none.
     pub types: Vec<Option<ValueType>>,
 }
 
-/// Type of a tensor as a comment gives it.
+/// Type of a tensor according to a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueType {
     /// Extent of each dimension; `None` where Paddle did not know it.
@@ -18,8 +18,8 @@ pub struct ValueType {
     pub dtype: DType,
 }
 
-/// Returns the types of the results of the operation that a comment describes, `# pd_op.add: (RESULTS) <- (OPERANDS)`; lists of tensors,
-/// and types of no tensor, have none.
+/// Returns the types of the results of the operation that a comment describes: `# pd_op.add: (RESULTS) <- (OPERANDS)`. The type
+/// is `None` for a list of tensors, and for a type that is not a tensor.
 pub(super) fn results(comment: &str) -> Option<Vec<Option<ValueType>>> {
     let (_, types) = comment.strip_prefix('#')?.trim_start().split_once(": ")?;
     let (results, _) = types.split_once(" <- ")?;
@@ -27,7 +27,7 @@ pub(super) fn results(comment: &str) -> Option<Vec<Option<ValueType>>> {
     Some(split(results).into_iter().map(value_type).collect())
 }
 
-/// Splits at the commas that are in no brackets.
+/// Splits a text at the commas that are outside of all brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_u32);
     for (at, byte) in text.bytes().enumerate() {
@@ -48,7 +48,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// `-1x64xf32`; `xi64` is a tensor without dimensions.
+/// Parses `-1x64xf32`. `xi64` is a tensor without dimensions.
 fn value_type(text: &str) -> Option<ValueType> {
     let (dims, dtype) = text.rsplit_once('x').unwrap_or(("", text));
     let extent = |dim: &str| match dim {

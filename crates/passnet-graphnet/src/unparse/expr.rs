@@ -6,7 +6,7 @@ use ruff_python_ast::{Arguments, Expr, ExprNumberLiteral, ExprSlice, Number, Ope
 use super::{Rewrite, Unparser};
 use crate::{Error, ErrorKind};
 
-/// Precedence of an expression; brackets are put where it binds less tightly than its place asks.
+/// Precedence of an expression. An expression gets brackets if its precedence is lower than its place requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
     Tuple,
@@ -36,7 +36,7 @@ impl Precedence {
         }
     }
 
-    /// Returns the next tighter one.
+    /// Returns the next higher precedence.
     fn next(self) -> Self {
         match self {
             Self::Tuple => Self::Test,
@@ -59,7 +59,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
         self.expr_at(expr, Precedence::Test)
     }
 
-    /// A target of an assignment, where tuples need no brackets.
+    /// Prints a target of an assignment. A tuple needs no brackets there.
     pub(super) fn target(&mut self, target: &'a Expr) -> Result<(), Error> {
         self.expr_at(target, Precedence::Tuple)
     }
@@ -83,7 +83,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
             Expr::NumberLiteral(literal) => self.number(literal)?,
             Expr::Attribute(attribute) => {
                 self.expr_at(&attribute.value, Precedence::Atom)?;
-                // `5.real` would be a malformed float.
+                // Brackets are needed, because `5.real` would be a malformed float.
                 let is_int = matches!(&*attribute.value, Expr::NumberLiteral(number) if number.value.is_int());
                 self.out.push_str(if is_int { " ." } else { "." });
                 self.out.push_str(&attribute.attr);
@@ -164,7 +164,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
         Ok(())
     }
 
-    /// Elements of a tuple, without its brackets.
+    /// Prints the elements of a tuple, without its brackets.
     fn items(&mut self, elements: &'a [Expr]) -> Result<(), Error> {
         self.separated(elements, Self::expr)?;
         // `(x)` is `x` in brackets, `(x,)` is a tuple.
@@ -209,7 +209,7 @@ impl<'a, R: Rewrite<'a>> Unparser<'_, R> {
 
     fn number(&mut self, literal: &ExprNumberLiteral) -> Result<(), Error> {
         match &literal.value {
-            // Python prints a literal that overflowed as one that overflows again.
+            // Python prints an infinite literal as a number that overflows when it is read.
             Number::Float(value) if value.is_infinite() => self.out.push_str("1e309"),
             Number::Float(value) => self.write(format_args!("{}", FloatRepr(*value))),
             Number::Int(integer) => match integer.as_u64() {

@@ -1,22 +1,22 @@
 //! A place in the text, and the tokens that can be read there.
 //!
-//! Everything here is a part of Python's lexical grammar: ASCII words, decimal numbers, strings without escapes, spaces,
-//! newlines, comments. A byte of anything else (a tab, a backslash, a carriage return ...) is read by nothing.
+//! All functions read parts of Python's lexical grammar: ASCII words, decimal numbers, strings without escapes, spaces, newlines,
+//! comments. No function reads any other byte (a tab, a backslash, a carriage return ...).
 
 use passnet_graph::{Arg, names::is_word_byte};
 
 use crate::literal::Scalar;
 
-/// Bytes of a word that are read together: a vector that every CPU has.
+/// Number of bytes of a word that are read together: the size of a vector that every CPU has.
 const CHUNK: usize = 16;
 
-/// Returns the length of the word at the beginning of a text, in bytes. Four of five bytes of a graph are in words, and these are
-/// long, so that this is where most bytes are read.
+/// Returns the length in bytes of the word at the beginning of a text. Speed matters most here, because four of five bytes of a
+/// graph are in words.
 fn len_of_word(text: &[u8]) -> usize {
     let (chunks, rest) = text.as_chunks::<CHUNK>();
     for (index, chunk) in chunks.iter().enumerate() {
-        // One byte of the number for each of the text, in order: the lowest that is set is the first byte
-        // after the word.
+        // The number has one byte for each byte of the text, in order. The lowest byte that is set is the first byte after the
+        // word.
         let other = u128::from_le_bytes(chunk.map(|byte| u8::from(!is_word_byte(byte))));
         if other != 0 {
             return index * CHUNK + other.trailing_zeros() as usize / 8;
@@ -54,7 +54,7 @@ impl<'a> Cursor<'a> {
         self.text.get(start..self.at)
     }
 
-    /// Returns the byte here; 0, which nothing reads, at the end.
+    /// Returns the next byte. At the end it returns 0, which no function reads.
     pub(super) fn byte(&self) -> u8 {
         self.byte_ahead(0)
     }
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at + distance).copied().unwrap_or(0)
     }
 
-    /// Steps over bytes that were looked at.
+    /// Steps over bytes that the caller has examined.
     pub(super) fn step(&mut self, bytes: usize) {
         self.at += bytes;
     }
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes()[self.at..].starts_with(text.as_bytes()).then(|| self.at += text.len())
     }
 
-    /// Reads a word if it is `word`.
+    /// Reads a word if the next word is `word`.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let is_there =
             self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) && !is_word_byte(self.byte_ahead(word.len()));
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
         self.at - start
     }
 
-    /// Steps over spaces, newlines and comments, which mean nothing between brackets.
+    /// Steps over spaces, newlines and comments, which have no meaning inside brackets.
     pub(super) fn trivia(&mut self) {
         loop {
             match self.byte() {
@@ -110,13 +110,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps to the end of a comment, where the line ends.
+    /// Steps over a comment to the end of the line.
     pub(super) fn comment(&mut self) {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
     }
 
-    /// Returns an identifier or keyword.
+    /// Reads an identifier or keyword.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         let start = self.at;
         let bytes = &self.text.as_bytes()[start..];
@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
         if len == 0 { None } else { self.since(start) }
     }
 
-    /// `123`, `1.5`, `1e-05`, as a constant with the sign that was read before.
+    /// Reads `123`, `1.5` or `1e-05` as a constant. `is_negative` is the sign that was read before.
     pub(super) fn number(&mut self, is_negative: bool) -> Option<Arg> {
         let start = self.at;
         let whole = self.digits();
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
             is_float = self.digits() > 0;
         }
         let text = self.since(start)?;
-        // `1.`, `1e`, `1_000`, `0x10`, `1j`, `1if`, `007` are for the parser.
+        // The parser reads `1.`, `1e`, `1_000`, `0x10`, `1j`, `1if` and `007`.
         let is_plain = whole > 0
             && (is_float || text.len() == whole)
             && !is_word_byte(self.byte())
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
         self.at - start
     }
 
-    /// Returns a string on one line without prefix and escapes.
+    /// Reads a string on one line that has no prefix and no escapes.
     pub(super) fn string(&mut self) -> Option<&'a str> {
         let quote = self.byte();
         if !matches!(quote, b'\'' | b'"') {
@@ -172,15 +172,15 @@ impl<'a> Cursor<'a> {
         self.at += 1;
         let start = self.at;
         let bytes = &self.text.as_bytes()[start..];
-        // Escapes and control characters are for the parser.
+        // The parser reads strings with escapes or control characters.
         self.at += bytes.iter().position(|&byte| byte == quote || byte == b'\\' || byte < b' ')?;
         let text = self.since(start)?;
         self.expect(quote)?;
-        // Three quotes begin a long string, and strings side by side are one.
+        // Three quotes begin a long string, and adjacent strings are joined.
         (!matches!(self.byte(), b'\'' | b'"')).then_some(text)
     }
 
-    /// Returns the symbol of an operator with two operands. (Not of one in place, and not `->`.)
+    /// Reads the symbol of an operator with two operands, but not of an in-place operator, and not `->`.
     pub(super) fn operator(&mut self) -> Option<&'a str> {
         let (first, second) = (self.byte(), self.byte_ahead(1));
         let len = match first {
@@ -194,8 +194,8 @@ impl<'a> Cursor<'a> {
         self.since(start)
     }
 
-    /// Steps over brackets with all that is between them. Comments, which may contain brackets,
-    /// are not stepped over.
+    /// Steps over a pair of brackets and the text between them. Returns `None` if there is a comment, because a comment may
+    /// contain brackets.
     pub(super) fn brackets(&mut self) -> Option<()> {
         let mut open = 0_usize;
         loop {

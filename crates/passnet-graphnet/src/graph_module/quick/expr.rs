@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions, as the quick reader reads them.
 
 use passnet_graph::{Arg, Callee, names::is_torch_path, operators::GETATTR};
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The part of an expression that has been read. A call becomes a node only when it is known whether the expression ends there:
-/// in `y = a.f(x).T` it is not the call that is named `y`.
+/// in `y = a.f(x).T`, the name `y` belongs to `.T` and not to the call.
 #[derive(Clone, Copy)]
 pub(super) enum PartialExpr<'a> {
     Arg(Arg),
@@ -23,8 +23,8 @@ pub(super) enum PartialExpr<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns an expression with at most one operator that has two operands; where there are more, it does not end where the
-    /// caller expects the end.
+    /// Reads an expression with at most one operator that has two operands. If there are more operators, reading stops before the
+    /// place where the caller expects the end.
     pub(super) fn expr(&mut self) -> Option<PartialExpr<'a>> {
         let base = self.body.args.len();
         let is_signed = matches!(self.cursor.byte(), b'-' | b'+' | b'~');
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         Some(self.function(function, base))
     }
 
-    /// Steps over what separates tokens here.
+    /// Steps over the characters that may separate tokens here.
     fn gap(&mut self) {
         if self.brackets > 0 {
             self.cursor.trivia();
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         PartialExpr::Call { callee: Callee::Function(function), args, kwargs: self.body.kwargs.len() }
     }
 
-    /// Signs and their operand. `-1` and `-inf` are constants; `-x` is an operation.
+    /// Reads signs and their operand. `-1` and `-inf` are constants, `-x` is an operation.
     fn operand(&mut self) -> Option<PartialExpr<'a>> {
         let sign = match self.cursor.byte() {
             b'-' => "-",
@@ -99,12 +99,12 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self, is_negative: bool) -> Option<PartialExpr<'a>> {
-        // `1.5e-05` is five tokens for the count of nesting.
+        // `1.5e-05` counts as five tokens of nesting.
         self.deepen(5)?;
         self.cursor.number(is_negative).map(PartialExpr::Arg)
     }
 
-    /// Returns a literal, name or call, and the attributes, methods and items behind it.
+    /// Reads a literal, name or call, and the attributes, methods and items after it.
     fn primary(&mut self) -> Option<PartialExpr<'a>> {
         let mut term = self.atom()?;
         loop {
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `('cuda')`, `('cuda', 0)`, `(type='cuda', index=0)` from the open bracket on.
+    /// Reads `('cuda')`, `('cuda', 0)` or `(type='cuda', index=0)` from the open bracket on.
     fn device(&mut self) -> Option<PartialExpr<'a>> {
         let bracket = self.open()?;
         let has_keywords = self.cursor.eat_word("type");
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         self.body.device(kind, index).map(PartialExpr::Arg)
     }
 
-    /// `(x)`, which is `x`, or a tuple.
+    /// Reads `(x)`, which is `x`, or a tuple.
     fn bracketed(&mut self) -> Option<PartialExpr<'a>> {
         let base = self.body.args.len();
         let bracket = self.open()?;
@@ -244,7 +244,8 @@ impl<'a> Reader<'a> {
         Some(PartialExpr::Arg(self.body.tuple(base)))
     }
 
-    /// Pushes what stands in brackets, from the open bracket on. False if that is one thing without a comma behind it.
+    /// Pushes the elements in brackets, from the open bracket on. Returns false if there is a single element without a comma
+    /// after it.
     pub(super) fn elements(&mut self) -> Option<bool> {
         let bracket = self.open()?;
         if self.closes(bracket) {
@@ -261,7 +262,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the arguments of a call, from the open bracket on. The stack from `base` up holds the arguments before them.
+    /// Reads the arguments of a call, from the open bracket on. The stack from `base` up holds the arguments that precede them.
     fn arguments(&mut self, callee: Callee<'a>, base: usize) -> Option<PartialExpr<'a>> {
         let kwargs = self.body.kwargs.len();
         let bracket = self.open()?;
@@ -273,7 +274,7 @@ impl<'a> Reader<'a> {
         Some(PartialExpr::Call { callee, args: base, kwargs })
     }
 
-    /// Pushes one argument of a call whose keyword arguments begin at `kwargs`.
+    /// Reads one argument of a call whose keyword arguments begin at `kwargs`.
     fn argument(&mut self, kwargs: usize) -> Option<()> {
         let start = self.cursor.at();
         let word = self.cursor.word();
@@ -291,18 +292,18 @@ impl<'a> Reader<'a> {
             // Most arguments are names.
             (Some(name), b',' | b')') => self.name(name)?,
             _ => {
-                // The word was the start of a longer expression; words have no effect on the graph, so
-                // reading again is safe.
+                // The word was the start of a longer expression. Reading it again is safe, because words have no effect on the
+                // graph.
                 self.cursor.go_to(start);
                 self.arg()?
             }
         };
         self.push(arg);
-        // Python wants arguments by position before those by keyword.
+        // Python requires positional arguments before keyword arguments.
         (self.body.kwargs.len() == kwargs).then_some(())
     }
 
-    /// `[i]`, `[i, j]`, `[a:b:c]` from the open bracket on.
+    /// Reads `[i]`, `[i, j]` or `[a:b:c]` from the open bracket on.
     pub(super) fn index(&mut self) -> Option<Arg> {
         let base = self.body.args.len();
         let bracket = self.open()?;
@@ -328,7 +329,7 @@ impl<'a> Reader<'a> {
         Some(self.body.builder.slice(start, stop, step))
     }
 
-    /// Returns the text after a `:` up to the next one, or up to the end of the slice.
+    /// Reads a bound of a slice: the text after a `:` up to the next one, or up to the end of the slice.
     fn bound(&mut self) -> Option<Arg> {
         self.deepen(1)?;
         self.cursor.step(1);

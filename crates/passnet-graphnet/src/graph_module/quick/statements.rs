@@ -1,4 +1,4 @@
-//! The statements of `forward`.
+//! The statements of `forward`, as the quick reader reads them.
 
 use passnet_graph::Arg;
 
@@ -9,7 +9,7 @@ use crate::{graph_module::scope::Local, operators};
 const MAX_BRACKETS: usize = 8;
 
 impl<'a> Reader<'a> {
-    /// Returns all statements up to the return, which is the end of the text; gives what is returned.
+    /// Reads all statements up to the return, which ends the text. Returns the returned values.
     pub(super) fn statements(&mut self) -> Option<Vec<Arg>> {
         loop {
             self.depth = self.indent as u32;
@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// From the end of a statement to the beginning of the next one.
+    /// Steps from the end of a statement to the beginning of the next one.
     fn next_statement(&mut self) -> Option<()> {
         self.cursor.spaces();
         if self.cursor.eat(b';') {
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         matches!(self.cursor.byte(), b'\n' | b';' | b'#') || self.cursor.is_at_end()
     }
 
-    /// `x = ...`, `x += ...`, `x[...] = ...`
+    /// Reads `x = ...`, `x += ...` or `x[...] = ...`.
     fn statement(&mut self) -> Option<()> {
         let name = self.bracketed_name()?;
         self.cursor.spaces();
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `x`, which formatters write as `(x)` where the line is long.
+    /// Reads `x`, which formatters write as `(x)` if the line is long.
     fn bracketed_name(&mut self) -> Option<&'a str> {
         let mut brackets = 0;
         while self.cursor.eat(b'(') {
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         (brackets <= MAX_BRACKETS).then_some(name)
     }
 
-    /// `x = y = ...` from the first `=` on.
+    /// Reads `x = y = ...` from the first `=` on.
     fn assignment(&mut self, first: &'a str) -> Option<()> {
         let setitem = self.body.take_setitem();
         self.targets.clear();
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         };
         for index in 0..self.targets.len() {
             let target = self.targets[index];
-            // Only the literal is read as this.
+            // Only the literal `None` is read as this argument.
             if let Arg::None = value {
                 self.body.free(target);
             } else if !self.body.bind(target, value, setitem) {
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// `x += ...` from the operator on.
+    /// Reads `x += ...` from the operator on.
     fn assignment_in_place(&mut self, name: &'a str) -> Option<()> {
         let function = operators::in_place(self.cursor.operator()?)?;
         self.cursor.expect(b'=')?;
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// `x[...] = value` from the bracket on. The value comes first, as it does in Python.
+    /// Reads `x[...] = value` from the bracket on.
     fn item_assignment(&mut self, name: &'a str) -> Option<()> {
         let index_start = self.cursor.at();
         self.cursor.brackets()?;
@@ -138,14 +138,14 @@ impl<'a> Reader<'a> {
         // afterwards.
         let value = self.arg()?;
         let end = self.cursor.at();
-        // Python evaluates the value before the index, and the order of nodes follows Python.
+        // The index was skipped as text before. It is read now, after the value.
         self.cursor.go_to(index_start);
         self.depth = self.indent as u32;
         let base = self.body.args.len();
         let receiver = self.name(name)?;
         self.push(receiver);
         let index = self.index()?;
-        // Brackets were skipped as text before; if the index ends elsewhere, the two readings disagree.
+        // If the index does not end where the skipped text ended, the two readings disagree.
         if self.cursor.at() != index_end {
             return None;
         }
@@ -157,7 +157,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// `z` if the next statement is `z = name`. A statement that cannot be read here cannot be read when its turn comes.
+    /// Returns `z` if the next statement is `z = name`. Returns `None` for a statement that cannot be read here; it cannot be
+    /// read later either.
     fn alias(&mut self, name: &str) -> Option<Local<'a>> {
         let end = self.cursor.at();
         let alias = self.next_statement().and_then(|()| self.name_of(name));
@@ -173,7 +174,7 @@ impl<'a> Reader<'a> {
         (self.bracketed_name()? == value && self.is_at_end_of_statement()).then_some(alias)
     }
 
-    /// Returns the text after `return`, to the end of the text.
+    /// Reads the values after `return`, to the end of the text.
     fn outputs(&mut self) -> Option<Vec<Arg>> {
         self.cursor.spaces();
         let base = self.body.args.len();
@@ -199,13 +200,13 @@ impl<'a> Reader<'a> {
         self.cursor.is_at_end().then(|| self.body.args.split_off(base))
     }
 
-    /// Returns an expression that is not named.
+    /// Reads an expression that does not name a node.
     pub(super) fn arg(&mut self) -> Option<Arg> {
         let term = self.expr()?;
         Some(self.settle(term, None))
     }
 
-    /// Returns the value of `None`, or of a bound name.
+    /// Returns the argument for `None`, or for a bound name.
     pub(super) fn name(&mut self, name: &str) -> Option<Arg> {
         match name {
             "None" => Some(Arg::None),
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds the node that `term` waits to become.
+    /// Adds the node of `term`, if `term` is a call.
     pub(super) fn settle(&mut self, term: PartialExpr<'a>, wanted: Option<Local<'a>>) -> Arg {
         match term {
             PartialExpr::Arg(arg) => arg,
