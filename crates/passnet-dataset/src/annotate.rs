@@ -1,4 +1,4 @@
-//! Running full graphs once, for what their values are like.
+//! Annotation: runs full graphs once to record facts about their values.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -18,15 +18,15 @@ use crate::{
     store::{Annotation, AnnotationRow, SampleRow, TableError},
 };
 
-/// Runs PyTorch for a stage: one JSON object in, one out. Several threads call it.
+/// Runs PyTorch for a stage: takes a JSON object and returns one. Several threads call it at the same time.
 pub trait Runner: Sync {
-    /// Asks one question.
+    /// Sends one question and returns the answer.
     ///
     /// # Errors
     /// One sentence that names the failure of the graph or of the runner.
     fn ask(&self, request: &Value) -> Result<Value, String>;
 
-    /// Returns the number of questions that are asked at the same time.
+    /// Returns the number of questions that are answered at the same time.
     fn width(&self) -> usize {
         rayon::current_num_threads()
     }
@@ -39,7 +39,7 @@ pub(crate) fn side_by_side<T: Send>(width: usize, work: impl FnOnce() -> T + Sen
     }
     match rayon::ThreadPoolBuilder::new().num_threads(width).build() {
         Ok(pool) => pool.install(work),
-        // Without further threads, those that are there do the work.
+        // If no further threads can be created, the existing threads do the work.
         Err(_) => work(),
     }
 }
@@ -53,16 +53,16 @@ impl<F: Fn(&Value) -> Result<Value, String> + Sync> Runner for F {
 /// Limits for one graph.
 #[derive(Clone, Debug)]
 pub struct AnnotationLimits {
-    /// Bytes of inputs above which a graph is not run, only propagated.
+    /// Bytes of inputs above which a graph is only propagated and not run.
     pub max_bytes: u64,
-    /// Wall-clock seconds.
+    /// Time limit of one graph, in seconds of wall-clock time.
     pub seconds: f64,
     /// Graphs whose path begins with one of these get no variants.
     pub plain: Vec<String>,
 }
 
 impl Default for AnnotationLimits {
-    /// 1 GiB of inputs, five minutes, variants of all graphs.
+    /// Returns 1 GiB of inputs, five minutes, and variants of all graphs.
     fn default() -> Self {
         Self { max_bytes: 1 << 30, seconds: 300.0, plain: Vec::new() }
     }
@@ -71,13 +71,13 @@ impl Default for AnnotationLimits {
 /// Result of a stage that runs graphs.
 #[derive(Debug, Default)]
 pub struct Annotated {
-    /// Graphs annotated now.
+    /// Number of graphs that were annotated now.
     pub graphs: usize,
-    /// Of them, those that were run rather than propagated.
+    /// Number of graphs among `graphs` that were run rather than propagated.
     pub executed: usize,
-    /// Graphs that were annotated before.
+    /// Number of graphs that were annotated before.
     pub present: usize,
-    /// Graphs without annotation, and why.
+    /// Graphs without annotation, with the reasons.
     pub failures: Vec<SkippedData>,
 }
 
@@ -88,14 +88,15 @@ impl fmt::Display for Annotated {
     }
 }
 
-/// Graphs between two files of the table: what an interruption can cost. More would waste work, fewer would leave workers idle
-/// next to one slow graph. The number is the same on all machines, so that their files are.
+/// Number of graphs between two files of the table. An interruption loses the work on this many graphs at most. With fewer
+/// graphs, workers would be idle next to one slow graph. The number is the same on all machines, so that all machines write the
+/// same files.
 const CHUNK: usize = 64;
 
-/// Annotates all graphs that have no annotation yet, in the order of their table, so that the same call continues an
-/// interrupted one. A graph that does not run is noted with the reason and not tried again unless its files change. One that
-/// needs more memory than a worker may take is a failure of this call only.
-/// `progress` is called with the number of graphs done and of all.
+/// Annotates all graphs that have no annotation yet, in the order of their table, so that the same call continues an interrupted
+/// one. If a graph does not run, the reason is recorded, and the graph is not tried again unless its files change. A graph that
+/// needs more memory than a worker may use is a failure of this call only. `progress` is called with the number of graphs done
+/// and the number of all graphs.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -108,10 +109,10 @@ pub fn annotate(
     annotate_with(dataset, runner.width(), &|row| annotate_one(row, runner, limits), progress)
 }
 
-/// Returns the annotation of a graph, or why there is none.
+/// Function that returns the annotation of a graph, or the reason why there is none.
 pub(crate) type AnnotateGraph<'a> = &'a (dyn Fn(&SampleRow) -> Result<Annotation, String> + Sync);
 
-/// Annotates graphs from any source of annotations, `width` at a time.
+/// Annotates `width` graphs at a time, with annotations from any source.
 pub(crate) fn annotate_with(
     dataset: &Dataset,
     width: usize,
@@ -138,7 +139,7 @@ pub(crate) fn annotate_with(
             }
         };
         match known.remove(&row.path) {
-            // By content, because a graph may have been repaired or captured again under the same path.
+            // Recognised by content, because a graph may have been repaired or captured again under the same path.
             Some((content, failure)) if content == row.files.content_id().as_str() => {
                 result.present += 1;
                 done += 1;
@@ -177,7 +178,7 @@ fn annotate_chunk(
             }
             Err(message) => result.failures.push(SkippedData { what: row.path.clone(), message: message.clone() }),
         }
-        // Not written, as the table would then say that the graph was tried.
+        // Not written, because the table would then say that the graph was tried.
         if row.annotation.as_ref().err().is_some_and(|message| is_over_memory(message)) {
             continue;
         }
@@ -188,14 +189,14 @@ fn annotate_chunk(
 
 fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &AnnotationLimits) -> Result<Annotation, String> {
     let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
-    // Annotation runs on any machine; values do not depend on the device that the model was captured on.
+    // Annotation runs on any machine, because values do not depend on the device on which the model was captured.
     let graph = sample.graph.with_device("cpu", None);
     let request = AnnotateRequest {
         graph: wire::to_value(&graph),
         inputs: sample.tensors,
         max_bytes: limits.max_bytes,
         seconds: limits.seconds,
-        // Extents of a training step are those of saved values, which no rule follows.
+        // No variants of training steps: their extents are those of saved values, which no rule describes.
         variants: Phase::of(&row.path) == Phase::Inference
             && !limits.plain.iter().any(|prefix| row.path.starts_with(prefix)),
     };
@@ -209,20 +210,20 @@ fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &AnnotationLimits)
     }
 }
 
-/// Returns whether a failure comes from the memory limit of workers, so that a call with another limit may succeed.
+/// Returns whether a failure is due to the memory limit of workers. A call with another limit may then succeed.
 pub(crate) fn is_over_memory(message: &str) -> bool {
     message.starts_with(OVER_MEMORY)
 }
 
-/// Asks a runner one typed question.
+/// Sends a typed question to a runner and returns its typed answer.
 pub(crate) fn ask<Reply: DeserializeOwned>(runner: &dyn Runner, request: &impl Serialize) -> Result<Reply, String> {
     let request = serde_json::to_value(request).map_err(|error| error.to_string())?;
     serde_json::from_value(runner.ask(&request)?).map_err(|error| format!("malformed reply: {error}"))
 }
 
-/// Annotations of the graphs of a dataset, asked for in the order of the table of graphs.
+/// Annotations of the graphs of a dataset, requested in the order of the table of graphs.
 ///
-/// Rows that come before the wanted one wait in memory; there are few as long as both tables have one order.
+/// Rows that come before the requested row wait in memory. They are few as long as both tables have the same order.
 pub(crate) struct Annotations<I> {
     rows: I,
     waiting: BTreeMap<String, AnnotationRow>,
@@ -233,12 +234,12 @@ pub(crate) type AnnotationRows = Box<dyn Iterator<Item = AnnotationRow>>;
 
 impl Annotations<AnnotationRows> {
     pub(crate) fn open(dataset: &Dataset) -> Result<Self, TableError> {
-        // Damage was reported by the stage that wrote them, and the next stage reports it again.
+        // Damaged rows were reported by the stage that wrote the table, and the next stage reports them again.
         let rows = dataset.read::<AnnotationRow>(Table::Annotations)?.flatten();
         Ok(Self { rows: Box::new(rows), waiting: BTreeMap::new() })
     }
 
-    /// Returns the annotation of exactly this graph.
+    /// Returns the annotation of a graph with exactly these files.
     pub(crate) fn of(&mut self, graph: &SampleRow) -> Option<Annotation> {
         let content = graph.files.content_id();
         if let Some(row) = self.waiting.remove(&graph.path)

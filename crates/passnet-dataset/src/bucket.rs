@@ -1,12 +1,12 @@
-//! Coarse classes of subgraph inputs, for choosing samples that differ.
+//! Coarse classes of subgraph inputs, used to choose samples that differ.
 
 use passnet_record::{DType, TensorMeta};
 
-/// Class of the inputs of one subgraph: samples of one op sequence and one bucket test nearly the same thing.
+/// Class of the inputs of one subgraph. Samples of one op sequence and one bucket test nearly the same case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InputBucket {
-    /// For each input the class of each extent: 0 for 1..16, 1 for 16..256, 2 for 256..4096 and so on by factors of
-    /// 16; -1 for an empty dimension.
+    /// For each input, the class of each extent: 0 for 1..16, 1 for 16..256, 2 for 256..4096 and so on by factors of 16; -1 for
+    /// an empty dimension.
     pub shapes: Vec<Vec<i32>>,
     /// Element type of each input.
     pub dtypes: Vec<DType>,

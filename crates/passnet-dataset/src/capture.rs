@@ -1,4 +1,4 @@
-//! Results of the capture of models: samples that are read back, and the ledger of what was tried.
+//! Results of the capture of models: samples, which are read back, and the ledger of the models that were tried.
 //!
 //! A Python process captures models and writes one JSON line for each ([`follow`]). `docs/reference/extract.md` describes
 //! lines and ledger.
@@ -25,13 +25,13 @@ pub use self::{
 
 #[derive(Clone, Copy, Debug)]
 pub enum CaptureProgress<'a> {
-    /// Number of models to capture.
+    /// Number of models that will be captured.
     Planned(usize),
     Done(&'a CapturedModel),
 }
 
-/// Reads the lines of a capture into `out` to their end, or until `stop`, and records them. A model whose samples cannot be
-/// read back has failed. Returns `None` if the capture ended before its plan.
+/// Reads the lines of a capture into `out` to their end, or until `stop`, and records them. A model whose samples cannot be read
+/// back counts as failed. Returns `None` if the capture ended before it had tried all planned models.
 ///
 /// # Errors
 /// If a line is malformed or cannot be recorded.
@@ -45,7 +45,7 @@ pub fn follow(
     let (mut models, mut reused) = (Vec::new(), None);
     for line in lines.lines() {
         let line = line?;
-        // After the line was read: a model that is done must be recorded, or it would be captured again.
+        // Checked after a line was read: a model that is done must be recorded, or it would be captured again.
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -56,10 +56,10 @@ pub fn follow(
                 models.extend(skipped.iter().filter_map(|spec| ledger.get(spec).cloned()));
             }
             CaptureLine::Model(model) => {
-                // Checked here and not by the process that wrote it, which shares the reader's assumptions.
+                // Checked here and not by the capturing process, whose own reader could share a mistake with its writer.
                 let model = check_samples(*model, out);
                 progress(CaptureProgress::Done(&model));
-                // A name that stands for no model is asked for again each time.
+                // A name that stands for no model is not recorded, so it is looked up again each time.
                 if model.status != "unknown_model" {
                     ledger.add(model.clone())?;
                 }
@@ -70,7 +70,7 @@ pub fn follow(
     Ok(reused.map(|reused| Summary::new(models, reused)))
 }
 
-/// Returns the model, failed if one of its samples cannot be read, or reads otherwise once it is printed.
+/// Returns the model. It counts as failed if one of its samples cannot be read, or changes when it is printed and read again.
 fn check_samples(model: CapturedModel, out: &Path) -> CapturedModel {
     let fault = model.folders.iter().find_map(|folder| check_sample(&out.join(folder)).err());
     match fault {

@@ -1,4 +1,4 @@
-//! From subgraphs to tasks and splits.
+//! Curation: from subgraphs to tasks and splits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,12 @@ use crate::{
 /// Result of the curation.
 #[derive(Debug, Default)]
 pub struct Curated {
-    /// Tasks of the evaluation split.
+    /// Number of tasks of the evaluation split.
     pub eval: usize,
-    /// Tasks of the training split.
+    /// Number of tasks of the training split.
     pub train: usize,
-    /// Graphs that are in neither, since the evaluation split has the same structure under another op sequence.
+    /// Number of graphs in neither split, because a graph of the evaluation split has the same structure under another op
+    /// sequence.
     pub withheld: usize,
     /// Files and rows that could not be read.
     pub failures: Vec<SkippedData>,
@@ -25,10 +26,10 @@ pub struct Curated {
 /// coverage ([`select_subset`]), all others for training.
 ///
 /// No op sequence is in both splits, because a task is an op sequence. No structural hash is in both splits either: training
-/// tasks leave out graphs with the structure of an evaluation graph, whose statements can be in another order.
+/// tasks leave out graphs with the structure of an evaluation graph, whose statements may be in another order.
 ///
-/// A task is named by the first 16 digits of the hash of its op sequence. The result does not depend on the order of the
-/// table. Subgraphs without a hash of their op sequence are left out as failures.
+/// The id of a task is the first 16 digits of the hash of its op sequence. The result does not depend on the order of the table.
+/// Subgraphs without a hash of their op sequence are failures in the result.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -61,8 +62,7 @@ pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, TableError> {
         .collect();
     let mut writer = dataset.replace(Table::Tasks)?;
     for (index, (hash, mut group)) in groups.into_iter().enumerate() {
-        // The evaluation split keeps all of its graphs. Only the training split gives way where structures
-        // are shared.
+        // The evaluation split keeps all of its graphs. The training split leaves out graphs with the same structure.
         let split = if chosen.contains(&index) { "eval" } else { "train" };
         if split == "train" {
             let before = group.graphs.len();
@@ -75,7 +75,7 @@ pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, TableError> {
         *(if split == "eval" { &mut curated.eval } else { &mut curated.train }) += 1;
         group.graphs.sort_unstable();
         writer.push(TaskRow {
-            // 64 bits: a collision among a million sequences has a probability below 1e-7.
+            // 64 bits are enough: the probability of a collision among a million sequences is below 1e-7.
             id: hash[..16].to_owned(),
             split: Some(split.to_owned()),
             ops: group.ops,
@@ -90,6 +90,6 @@ pub fn curate(dataset: &Dataset, eval: usize) -> Result<Curated, TableError> {
 /// Subgraphs with one op sequence.
 struct SequenceGroup {
     ops: Vec<String>,
-    /// Path and structural hash of each.
+    /// Path and structural hash of each subgraph.
     graphs: Vec<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! One range of a full graph as a separate sample, as it is or as a variant.
+//! One range of a full graph as a separate sample, either unchanged or as a variant.
 
 use passnet_graph::{Graph, Slice, SliceOrder, ValueId, hash, wire};
 use passnet_graphnet::{
@@ -22,23 +22,23 @@ pub(crate) struct Parent {
     domain: Option<String>,
     meta: GraphNetMeta,
     graph: Graph,
-    /// Metas of its inputs; empty without `weight_meta.py`.
+    /// Metas of the graph's inputs; empty if the graph has no `weight_meta.py`.
     tensors: Vec<TensorMeta>,
     annotation: Option<Annotation>,
     rule: CastRule,
 }
 
-/// Rule for the inputs of a subgraph that get the dtype of a variant.
+/// Rule that decides which inputs of a subgraph get the dtype of a variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CastRule {
-    /// Inputs that have the dtype when all float32 inputs of the full graph have it.
+    /// Inputs that get the dtype when all float32 inputs of the full graph get it.
     #[default]
     Provenance,
-    /// All that are float32, as published.
+    /// All float32 inputs, as in the published data set.
     Published,
 }
 
-/// A variant: which of the annotation's assignments and casts, if any.
+/// A variant: indices of an assignment and of a cast of the annotation, each optional.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Variant {
     pub(crate) assignment: Option<usize>,
@@ -66,7 +66,7 @@ impl Parent {
         Ok(Self { path, source, domain, meta, graph, tensors, annotation, rule })
     }
 
-    /// Returns the variants that the annotation knows, the graph as it is first: dtypes, then extents, then both.
+    /// Returns the variants that the annotation permits: first the unchanged graph, then dtypes, then extents, then both.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         let Some(annotation) = &self.annotation else { return vec![Variant::default()] };
         let casts = || std::iter::once(None).chain((0..annotation.dtypes.len()).map(Some));
@@ -75,14 +75,13 @@ impl Parent {
     }
 
     pub(crate) fn vary(&self, variant: Variant) -> Result<Varied<'_>, String> {
-        // One device for all: equal subgraphs of models that were captured on different devices then have equal
-        // hashes.
+        // All graphs use one device. Equal subgraphs of models that were captured on different devices then have equal hashes.
         let mut graph = self.graph.with_device("cpu", None);
         if let Some(annotation) = &self.annotation {
             let mut literals: Vec<&Literals> = Vec::new();
             let cast = variant.cast.filter(|_| self.rule == CastRule::Provenance);
             literals.extend(cast.into_iter().flat_map(|cast| &annotation.dtypes[cast].literals));
-            // Extents come last: where both change a node, the dtype of a cast is already what the graph computes in.
+            // Extents come last: if both change a node, the cast has already set the dtype in which the graph computes.
             literals.extend(variant.assignment.into_iter().flat_map(|index| &annotation.assignments[index].literals));
             if !literals.is_empty() {
                 graph = with_literals(&graph, &literals)?;
@@ -93,7 +92,7 @@ impl Parent {
 }
 
 fn with_literals(graph: &Graph, literals: &[&Literals]) -> Result<Graph, String> {
-    // Through the wire form, which checks the laws of graphs again after the change.
+    // The graph is changed in its wire form, because reading this form checks the laws of graphs again.
     let mut value = wire::to_value(graph);
     for literals in literals {
         let node = &mut value["nodes"][literals.node];
@@ -103,18 +102,18 @@ fn with_literals(graph: &Graph, literals: &[&Literals]) -> Result<Graph, String>
     wire::from_value(&value).map_err(|error| error.to_string())
 }
 
-/// A range of a graph with what crosses its boundary: enough to tell whether the same subgraph is known already.
+/// A range of a graph with the values that cross its boundary. This is enough to find out whether the same subgraph is known.
 pub(crate) struct Piece {
     range: OpRange,
     slice: Slice,
-    /// Metas of its inputs; `None` if nothing is known of any value.
+    /// Metas of the inputs; `None` if nothing is known about the values of the graph.
     tensors: Option<Vec<TensorMeta>>,
-    /// Typed hash, or the structural one where there are no metas.
+    /// Typed hash, or the structural hash if there are no metas.
     id: ContentId,
 }
 
 impl Piece {
-    /// Equal pieces, and only they, have one id.
+    /// Returns the id. Two pieces have the same id exactly if they are equal.
     pub(crate) fn id(&self) -> &ContentId {
         &self.id
     }
@@ -129,15 +128,15 @@ impl Varied<'_> {
         self.sample(self.piece(range)?, kind)
     }
 
-    /// Returns a range without its text, which is most of the work.
+    /// Returns a range without its text. Writing the text is most of the work.
     ///
     /// # Errors
-    /// If the range is not a range of the graph, if no call in it has a result that anyone sees, or if a value that crosses its
-    /// boundary is not a tensor or not known.
+    /// If the range is not a range of the graph, if no call in it has a result that is used or returned outside, or if a value
+    /// that crosses its boundary is unknown or not a tensor.
     pub(crate) fn piece(&self, range: OpRange) -> Result<Piece, String> {
         let slice = self.graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
-        // A graph whose work does not show was once judged correct at 450 times the speed, for a compiler that removes
-        // dead code.
+        // Without this, a compiler that removes dead code was once judged correct at 450 times the speed, on a graph whose
+        // results were not used.
         let slice = slice.without_dead_calls().map_err(|error| error.to_string())?;
         if let Some(unseen) = slice.graph.unseen() {
             return Err(unseen.to_string());
@@ -152,13 +151,13 @@ impl Varied<'_> {
         Ok(Piece { range, slice, tensors, id })
     }
 
-    /// Returns the sample that a piece is.
+    /// Returns a piece as a sample.
     ///
     /// # Errors
     /// If its text cannot be read back.
     pub(crate) fn sample(&self, piece: Piece, kind: GraphKind) -> Result<SampleRow, String> {
         let Piece { range, slice, tensors, id } = piece;
-        // Under names that say nothing of the model, equal graphs have equal text.
+        // Names are replaced, so that equal graphs of different models have equal text.
         let printed = graph_module::print(&slice.graph) + "\n";
         let text = rename::alpha_renamed(&self.parent.path, &printed).map_err(|error| error.to_string())? + "\n";
         let graph = graph_module::parse(&self.parent.path, &text).map_err(|error| error.to_string())?;
@@ -227,7 +226,7 @@ impl Varied<'_> {
         files
     }
 
-    /// Metas of the inputs of a slice; `None` if nothing is known of any value.
+    /// Returns the metas of the inputs of a slice; `None` if nothing is known about the values of the graph.
     fn tensors(&self, slice: &Slice) -> Result<Option<Vec<TensorMeta>>, String> {
         let Some(annotation) = &self.parent.annotation else { return Ok(None) };
         if let Some(&output) = slice.outputs.iter().find(|output| self.shape(annotation, **output).is_none()) {
@@ -247,10 +246,10 @@ impl Varied<'_> {
         let name = self.parent.graph.name(value);
         let unknown = || format!("input `{name}` is no tensor, or is not known in this variant");
         let measured = || annotation.values[value.index()].clone().map(|meta: ValueMeta| meta.named(name));
-        // The file of the sample says more about an input than one run of it: data, domain, deviation.
+        // For an input of the full graph, the file of the sample says more than one run: data, domain, deviation.
         let own = self.parent.tensors.get(value.index()).filter(|_| self.parent.graph.node_of(value).is_none());
         let mut tensor = own.cloned().or_else(measured).ok_or_else(unknown)?;
-        // As in the graph above: metas name the device too.
+        // As for the graph above, because metas also name a device.
         "cpu".clone_into(&mut tensor.device);
         resize(&mut tensor, self.shape(annotation, value).ok_or_else(unknown)?);
         if let Some(cast) = self.variant.cast {
@@ -265,8 +264,8 @@ impl Varied<'_> {
     }
 }
 
-/// Changes the shape of a tensor. Literals no longer fit: integers keep their domain, so that an index stays in
-/// its table, floats their mean and deviation.
+/// Changes the shape of a tensor. Literal data is removed, because it has the old shape: integers keep their domain, so that an
+/// index stays within its table; floats keep their mean and deviation.
 fn resize(tensor: &mut TensorMeta, shape: &[u64]) {
     if tensor.shape == shape {
         return;
@@ -274,14 +273,14 @@ fn resize(tensor: &mut TensorMeta, shape: &[u64]) {
     shape.clone_into(&mut tensor.shape);
     let integer = |value: &TensorValue| if let TensorValue::Int(value) = value { Some(*value as f64) } else { None };
     let integers: Vec<f64> = tensor.data.take().iter().flatten().filter_map(integer).collect();
-    // A Boolean has no domain but its own.
+    // A Boolean needs no domain.
     if tensor.dtype != DType::Bool && !integers.is_empty() {
         tensor.min_val = integers.iter().copied().reduce(f64::min);
         tensor.max_val = integers.iter().copied().reduce(f64::max);
     }
 }
 
-/// Metas under the names that the inputs of `graph` have now.
+/// Returns metas under the names that the inputs of `graph` have now.
 fn renamed(mut tensors: Vec<TensorMeta>, graph: &Graph) -> Vec<TensorMeta> {
     for (tensor, name) in tensors.iter_mut().zip(graph.input_names()) {
         let old = std::mem::replace(&mut tensor.name, name.to_owned());

@@ -1,4 +1,4 @@
-//! A dataset on disk: a folder with a folder of Parquet files for each table.
+//! A dataset on disk: a folder that contains one folder of Parquet files for each table.
 
 mod checksums;
 mod files;
@@ -38,7 +38,7 @@ impl Table {
     pub const ALL: [Self; 6] =
         [Self::Graphs, Self::Subgraphs, Self::Tasks, Self::Annotations, Self::Kernels, Self::Proofs];
 
-    /// Returns the name of its folder.
+    /// Returns the name of the table's folder.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Graphs => "graphs",
@@ -57,7 +57,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A file holds about this many bytes before encoding. An interrupted stage loses at most one file.
+/// Approximate size of a file in bytes before encoding. An interrupted stage loses at most one file.
 const PART_BYTES: usize = 512 << 20;
 
 /// A folder with tables.
@@ -120,7 +120,7 @@ impl Dataset {
         Ok(self.parts(table)?.into_iter().flat_map(|part| rows_of(&part)))
     }
 
-    /// Returns the number of rows of a table, by the footers of its files; a file that cannot be read counts none.
+    /// Returns the number of rows of a table, according to the footers of its files. A file that cannot be read counts as empty.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -129,13 +129,13 @@ impl Dataset {
         Ok(self.parts(table)?.iter().map(rows).sum())
     }
 
-    /// Adds rows behind those that a table has.
+    /// Adds rows after the existing rows of a table.
     ///
     /// # Errors
     /// If the folder cannot be read.
     pub fn append<R: Row>(&self, table: Table) -> Result<PartWriter<R>, TableError> {
         leftovers::clear(&self.root.join(table.name()))?;
-        // After the last number and not the number of files: a file may have been removed.
+        // Numbered after the last file, because the number of files is lower if a file was removed.
         let next = self.parts(table)?.last().and_then(|part| part_number(part)).map_or(0, |last| last + 1);
         let folder = self.root.join(table.name());
         Ok(PartWriter { folder, first: next, next, current: None, replaces: None, publish: false })
@@ -161,8 +161,8 @@ impl Dataset {
         Ok(FileReplacement::new(folder, self.parts(table)?))
     }
 
-    /// Returns the files of a table whose bytes are not those that were written, by the checksums that are next to
-    /// them. A file without a checksum is not among them.
+    /// Returns the files of a table whose bytes have changed since they were written, according to the checksums next to them.
+    /// Files without a checksum are not returned.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -171,7 +171,7 @@ impl Dataset {
     }
 }
 
-/// Returns all rows of one file; if it cannot be opened, the error is the only item.
+/// Returns all rows of one file. If the file cannot be opened, the error is the only item.
 pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item = Result<R, TableError>> + Send> {
     match TableReader::open(part) {
         Ok(reader) => Box::new(reader),
@@ -179,26 +179,26 @@ pub(crate) fn rows_of<R: View + 'static>(part: &Path) -> Box<dyn Iterator<Item =
     }
 }
 
-/// Writes rows into as many files as it takes.
+/// Writes rows into as many files as necessary.
 pub struct PartWriter<R: Row> {
     folder: PathBuf,
-    /// Number of the first file that it writes.
+    /// Number of the first new file.
     first: u32,
     next: u32,
     current: Option<(TableWriter<R>, usize)>,
-    /// Files that the new ones replace; `None` if rows are added.
+    /// Files that the new files replace; `None` if rows are added.
     replaces: Option<FileReplacement>,
     publish: bool,
 }
 
 impl<R: Row> PartWriter<R> {
-    /// Compresses for people who download the table, not for the next stage.
+    /// Compresses more strongly, for files that people download. Files for the next stage are compressed faster.
     pub fn published(mut self) -> Self {
         self.publish = true;
         self
     }
 
-    /// Keeps a damaged file that is replaced next to the table, for people who can repair it.
+    /// Keeps a damaged file next to the table when it is replaced, so that it can be repaired.
     pub(crate) fn keep_damaged(&mut self, part: &Path) {
         if let Some(replaces) = &mut self.replaces {
             replaces.keep_damaged(part);
@@ -211,14 +211,14 @@ impl<R: Row> PartWriter<R> {
     /// As [`TableWriter`].
     pub fn push(&mut self, row: R) -> Result<(), TableError> {
         let bytes = row.raw_bytes();
-        // Checked before the row is written, so that one row larger than the limit still has a file.
+        // Checked before the row is written, so that a single row larger than the limit still fits in a file.
         if self.current.as_ref().is_some_and(|(_, written)| written + bytes > PART_BYTES) {
             self.finish_part()?;
         }
         let (writer, written) = match &mut self.current {
             Some(current) => current,
             None => {
-                // Readers see only files named as parts, so a replacement stays invisible until it is whole.
+                // Readers read only files that are named as parts, so a replacement is invisible until it is complete.
                 let prefix = if self.replaces.is_some() { WAITING } else { PART };
                 let path = part_path(&self.folder, prefix, self.next);
                 let writer = if self.publish { TableWriter::publish(&path) } else { TableWriter::create(&path) };
@@ -229,7 +229,7 @@ impl<R: Row> PartWriter<R> {
         writer.push(row)
     }
 
-    /// Completes the last file, and puts new files in the place of those that they replace.
+    /// Completes the last file. If the writer replaces files, the new files take their place.
     ///
     /// # Errors
     /// As [`TableWriter::finish`].

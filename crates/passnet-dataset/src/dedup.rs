@@ -1,4 +1,4 @@
-//! Dropping duplicates, with lineage.
+//! Deduplication: drops equal samples and records which ones were dropped.
 
 use std::{
     collections::BTreeMap,
@@ -15,34 +15,35 @@ use crate::{
     store::{Hashes, Lineage, SampleRow, SubgraphOrigin, TableError, TableWriter},
 };
 
-/// Numbers of rows found and kept.
+/// Result of a deduplication.
 #[derive(Debug, Default)]
 pub struct Deduplicated {
-    /// Rows read.
+    /// Number of rows that were read.
     pub rows: usize,
-    /// Distinct samples on each rung.
+    /// Number of distinct samples on each rung.
     pub distinct: Vec<(Rung, usize)>,
-    /// Rows written.
+    /// Number of rows that were written.
     pub kept: usize,
     /// Files and rows that could not be read.
     pub failures: Vec<SkippedData>,
 }
 
-/// Writes the first sample of each class of equal ones to the same table of `out`. It gets the paths of the others in
-/// `duplicates` and all their origins. Samples without the hash of the rung are kept. All rungs are counted.
+/// Writes the first sample of each class of equal samples to the same table of `out`. The sample gets the paths of the others in
+/// `duplicates`, and all of their origins. Samples without the hash of the rung are kept. Distinct samples are counted on all
+/// rungs.
 ///
-/// The table is read twice, the first time without the files of samples, so that memory holds paths, origins and hashes only. Parts
-/// are read and written in parallel: each new part holds the rows of an old one that are kept.
+/// The table is read twice, the first time without the files of samples, so that memory holds only paths, origins and hashes.
+/// Parts are read and written in parallel: each new part holds the rows of an old part that are kept.
 ///
 /// # Errors
 /// If a table cannot be listed or written. Damaged rows are failures in the result.
 pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Result<Deduplicated, TableError> {
     let mut result = Deduplicated::default();
-    // Each new file has the number of the old one, so that what an interruption leaves is a table too.
+    // Each new file has the number of the old one, so that the files that an interruption leaves also form a table.
     let parts: Vec<(u32, PathBuf)> =
         dataset.parts(table)?.into_iter().filter_map(|part| Some((part_number(&part)?, part))).collect();
-    // The first pass reads the columns of hashes and origins only. Files are most of a row and are needed for the
-    // rows that stay.
+    // The first pass reads the columns of hashes and origins only. Files make up most of a row and are needed only for rows that
+    // are kept.
     let mut classes = classes(&parts, rung, &mut result);
     let mut replacement = out.replacement(table)?;
     let first = |part: u32, key: Option<u128>, path: &str| match key {
@@ -67,30 +68,30 @@ pub fn dedup(dataset: &Dataset, table: Table, rung: Rung, out: &Dataset) -> Resu
         result.add(kept, &mut classes);
     }
     if !classes.is_empty() {
-        // Their first members are in damaged row groups; the next ones that can be read take their place.
+        // The first members of these classes are in damaged row groups. The next members that can be read replace them.
         let mut file = KeptWriter::new(&replacement, parts.last().map_or(0, |(last, _)| last + 1));
         let mut left = std::mem::take(&mut classes);
         for (_, part) in &parts {
             let mut next = |key: Option<u128>| left.remove(&key?);
             file.take(part, rung, |key, _| next(key).map_or(RowDecision::Drop, RowDecision::Merge))?;
         }
-        // Damage was reported in the first pass.
+        // The first pass has already reported the damage.
         let kept = Kept { failures: Vec::new(), ..file.finish()? };
         written.extend(kept.number);
         result.add(kept, &mut classes);
     }
     for failure in &result.failures {
-        // A damaged file may be repaired later; writing the table again would delete it.
+        // A damaged file may be repaired later, so it must survive when the table is written again.
         replacement.keep_damaged(Path::new(&failure.what));
     }
     replacement.finish(written)?;
     Ok(result)
 }
 
-/// Files whose hashes are in memory at a time, before they are counted.
+/// Number of files whose hashes are in memory before they are counted.
 const FILES: usize = 16;
 
-/// Returns all classes of the files of a table; counts rows and rungs.
+/// Returns all classes of the files of a table. Counts rows and distinct samples.
 fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> FxHashMap<u128, DuplicateClass> {
     let mut seen: Vec<FxHashSet<u128>> = vec![FxHashSet::default(); Rung::ALL.len()];
     let mut classes: FxHashMap<u128, DuplicateClass> = FxHashMap::default();
@@ -119,17 +120,17 @@ fn classes(parts: &[(u32, PathBuf)], rung: Rung, result: &mut Deduplicated) -> F
 }
 
 fn key(rung: Rung, hashes: &Hashes) -> Option<u128> {
-    // 128 bits in place of a text of 64 characters, for millions of rows. That two of a billion hashes share them has
-    // a probability below 1e-20.
+    // 128 bits instead of a text of 64 characters, because there are millions of rows. The probability that two of a billion
+    // hashes have the same 128 bits is below 1e-20.
     half(rung.of(hashes)?)
 }
 
-/// Samples that equal one another, in the order of the table.
+/// Samples that are equal, in the order of the table.
 #[derive(Clone)]
 struct DuplicateClass {
-    /// File that holds the first occurrence.
+    /// Number of the file that contains the first sample.
     part: u32,
-    /// Paths of all, and of their duplicates; at least one.
+    /// Paths of all samples and of their duplicates. There is at least one.
     paths: Vec<String>,
     origins: Vec<SubgraphOrigin>,
 }
@@ -137,7 +138,7 @@ struct DuplicateClass {
 /// A row without its files.
 struct RowSummary {
     keys: [Option<u128>; Rung::ALL.len()],
-    /// The key that decides.
+    /// Half of the hash that decides whether samples are equal.
     key: Option<u128>,
     path: String,
     duplicates: Vec<String>,
@@ -155,23 +156,23 @@ impl RowSummary {
 enum RowDecision {
     Drop,
     Keep,
-    /// The graph represents its class.
+    /// The row is kept and represents its class.
     Merge(DuplicateClass),
 }
 
 /// Rows of a file that are kept.
 #[derive(Default)]
 struct Kept {
-    /// Number of the new file, if it has a row.
+    /// Number of the new file, if it has any rows.
     number: Option<u32>,
     rows: usize,
-    /// Classes that stand in it.
+    /// Classes whose representatives are in the new file.
     classes: Vec<u128>,
     failures: Vec<SkippedData>,
 }
 
 impl Deduplicated {
-    /// Counts a file, and takes what stands in it out of `classes`.
+    /// Counts a file, and removes the classes that it represents from `classes`.
     fn add(&mut self, file: Kept, classes: &mut FxHashMap<u128, DuplicateClass>) {
         self.kept += file.rows;
         self.failures.extend(file.failures);
@@ -181,7 +182,7 @@ impl Deduplicated {
     }
 }
 
-/// Writes a new file with what is kept of old ones.
+/// Writes a new file with the rows of old files that are kept.
 struct KeptWriter<'a> {
     replacement: &'a FileReplacement,
     number: u32,
@@ -194,7 +195,7 @@ impl<'a> KeptWriter<'a> {
         Self { replacement, number, writer: None, kept: Kept::default() }
     }
 
-    /// Takes the rows of an old file that are to be kept.
+    /// Adds the rows of an old file that are kept.
     fn take(
         &mut self,
         part: &Path,
@@ -239,7 +240,7 @@ impl<'a> KeptWriter<'a> {
     }
 }
 
-/// Every origin once, by path and range.
+/// Returns each origin once, ordered by path and range.
 pub(crate) fn merge_origins(origins: Vec<SubgraphOrigin>) -> Vec<SubgraphOrigin> {
     let merged: BTreeMap<_, _> =
         origins.into_iter().map(|origin| ((origin.path.clone(), origin.range), origin)).collect();

@@ -1,7 +1,7 @@
-//! Suites that are captured on demand: the definition is a list of models, the samples are in the cache.
+//! Suites that are captured on demand. The definition is a list of models; the samples are in the cache.
 //!
 //! A folder with `capture.json` is such a definition; `docs/reference/whole-models.md` describes it. The folder in the cache is
-//! named by the content of the definition, so that a change of the list is captured again.
+//! named by the content of the definition, so that a changed list is captured again.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ pub const DEFINITION: &str = "capture.json";
 pub enum DefinitionError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is not a definition.
+    /// The file is not a valid definition.
     #[error("{path}: {source}")]
     Json { path: PathBuf, source: serde_json::Error },
-    /// The definition is of a later version.
+    /// The definition has a later version.
     #[error("{path}: schema version {found} is newer than this program; install a newer PassNet")]
     Version {
         path: PathBuf,
@@ -48,10 +48,10 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Reads the definition in a folder; `None` if there is none. Samples are in `cache`.
+    /// Reads the definition in a folder; `None` if there is none. The samples are in the folder `cache`.
     ///
     /// # Errors
-    /// If it is damaged, or there is no cache.
+    /// If the definition is damaged, or `cache` is `None`.
     pub fn read(path: &Path, cache: Option<&Path>) -> Result<Option<Self>, DefinitionError> {
         let file = path.join(DEFINITION);
         if !file.is_file() {
@@ -64,7 +64,7 @@ impl Definition {
             return Err(DefinitionError::Version { path: file, found: fields.schema_version });
         }
         let list = path.join(&fields.models);
-        // The list of models counts as well: it is a separate file.
+        // The list of models is part of the content, because it is a separate file.
         let id = ContentId::of_parts([text.as_slice(), fs::read(&list)?.as_slice()]);
         let parent = cache.ok_or(DefinitionError::NoCache)?.join("suites").join(id.short());
         Ok(Some(Self { folder: parent.join(&fields.name), list, fields }))
@@ -80,13 +80,12 @@ impl Definition {
         &self.folder
     }
 
-    /// True once the samples are a suite.
+    /// Returns whether all samples were captured and form a suite.
     pub fn is_captured(&self) -> bool {
         self.folder.join("suite.json").is_file()
     }
 
-    /// Makes a suite of the samples that were captured: one task for each library, one graph for each model. Returns the number
-    /// of graphs.
+    /// Makes a suite of the captured samples: one task for each library, one graph for each model. Returns the number of graphs.
     ///
     /// # Errors
     /// If samples cannot be listed, or `suite.json` cannot be written.
@@ -103,7 +102,7 @@ impl Definition {
         let suite = SuiteManifest {
             schema_version: SCHEMA_VERSION,
             name: self.fields.name.clone(),
-            // By the content of the samples: a library of another version makes other graphs.
+            // The version comes from the content of the samples, because a library of another version makes other graphs.
             version: String::new(),
             split: Split::Eval,
             description: self.fields.description.clone(),
@@ -114,7 +113,7 @@ impl Definition {
         let file = self.folder.join("suite.json");
         let staging = self.folder.join(format!(".suite.{}", std::process::id()));
         fs::write(&staging, text)?;
-        // `suite.json` says that the capture is complete, so it must never be seen half written.
+        // The existence of `suite.json` means that the capture is complete, so the file must never be visible half written.
         fs::rename(&staging, &file)?;
         Ok(graphs)
     }

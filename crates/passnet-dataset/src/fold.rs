@@ -1,6 +1,6 @@
-//! Folding: from op sequences to the ranges that become classical subgraphs.
+//! Folding: finds the ranges in op sequences that become classical subgraphs.
 //!
-//! Two ways, both over op names in program order:
+//! There are two methods, both over op names in program order:
 //! - [`fold_canonical`], the default: each graph is cut by a rule that looks only at a bounded neighbourhood, so the
 //!   same code is cut the same way in every graph and batch. `docs/reference/folding.md` describes it.
 //! - [`fold_compatible`]: the ranges of the published recursive folding, which folds all graphs of a batch together.

@@ -1,6 +1,6 @@
-//! Sample and task folders: into rows and back, without loss.
+//! Conversion of sample and task folders to rows and back, without loss.
 //!
-//! A sample folder holds a `model.py` or a `graph_net.json`; all files below it are its own. A task folder holds a
+//! A sample folder contains a `model.py` or a `graph_net.json`. All files below it belong to it. A task folder contains a
 //! `graph_list.txt`, a `pass_dir`, or sample folders.
 
 use std::{
@@ -18,13 +18,13 @@ use crate::store::{NamedFile, SampleFiles, TaskRow};
 pub enum FolderError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A path of a row that would lead out of the folder that is written to.
+    /// The path of a row would lead out of the destination folder.
     #[error("`{0}` is not a plain relative path and was not written")]
     Path(String),
-    /// A sample where a folder of samples should be.
+    /// The folder is a sample, and not a folder of samples.
     #[error("{}: this is a sample; name the folder that contains it", .0.display())]
     IsSample(PathBuf),
-    /// A name that cannot be stored.
+    /// The name is not UTF-8, so it cannot be stored.
     #[error("{}: the name is not UTF-8; rename the file", .0.display())]
     Name(PathBuf),
 }
@@ -76,8 +76,8 @@ pub fn write_sample(root: &Path, path: &str, files: &SampleFiles) -> Result<(), 
 
 /// Reads a task folder without the content of its samples: `root/id`.
 ///
-/// Its graphs are the sample folders in it, or, where there is a `graph_list.txt`, those that it names, in its order; the
-/// list names samples below the task folder or below `root`.
+/// The graphs of the task are the samples in `graph_list.txt`, in its order, or else the sample folders in the task folder. The
+/// list contains paths below the task folder or below `root`.
 ///
 /// # Errors
 /// If a file cannot be read or has a name that is not UTF-8.
@@ -120,7 +120,7 @@ pub fn find_tasks(root: &Path) -> Result<Vec<String>, FolderError> {
     Ok(found)
 }
 
-/// Writes the files of a task to `root/id`; its samples are written by [`write_sample`].
+/// Writes the files of a task to `root/id`. [`write_sample`] writes its samples.
 ///
 /// # Errors
 /// As [`write_sample`].
@@ -139,14 +139,13 @@ fn is_sample(folder: &Path) -> bool {
     folder.join("model.py").is_file() || folder.join("graph_net.json").is_file()
 }
 
-/// Returns the entries of `root/folder`, with paths below `root`: name, and true for a folder. Links and special files
-/// are left out.
+/// Returns the entries of `root/folder` as paths below `root`, with true for a folder. Links and special files are left out.
 fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, FolderError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
         let kind = entry.file_type()?;
-        // A link could lead out of the folder, or back into it without end.
+        // A link could lead out of the folder, or form a cycle.
         if kind.is_dir() || kind.is_file() {
             let name = entry.file_name().into_string().map_err(|_| FolderError::Name(entry.path()))?;
             let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
@@ -182,9 +181,9 @@ fn write_file(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderErr
     Ok(fs::write(path, content)?)
 }
 
-/// `root/path`, if that lies below `root`.
+/// Returns `root/path`, if it is below `root`.
 fn inside(root: &Path, path: &str) -> Result<PathBuf, FolderError> {
-    // Paths of rows come from tables that anyone can publish, so they must not write elsewhere.
+    // Paths of rows come from tables that any person can publish, so they must not lead to other folders.
     let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     if plain { Ok(root.join(path)) } else { Err(FolderError::Path(path.to_owned())) }
 }

@@ -1,9 +1,8 @@
 //! Fusible subgraphs: ranges of ops that a compiler runs without starting another kernel.
 //!
-//! The measurement is the number of kernels that the first k ops of a graph compile to, for each k. [`measure_all`]
-//! asks for every prefix by itself; [`Bracketing`] asks for prefixes together, and for fewer where graphs repeat themselves
-//! and one another.
-//! [`fusible_ranges`] turns the counts into ranges and is a pure function.
+//! The stage measures, for each k, the number of kernels that the first k ops of a graph compile to. [`measure_all`] compiles
+//! every prefix separately. [`Bracketing`] compiles several prefixes at once, and fewer where graphs repeat themselves or each
+//! other. [`fusible_ranges`] is a pure function that turns the counts into ranges.
 
 mod bracket;
 mod ranges;

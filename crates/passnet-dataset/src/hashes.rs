@@ -6,7 +6,7 @@ use passnet_record::ContentId;
 
 use crate::store::Hashes;
 
-/// One rung of the ladder of equivalences.
+/// One rung of the ladder of equivalences. Samples are equal on a rung if they have the same hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// Equal text of `model.py`.
@@ -15,7 +15,7 @@ pub enum Rung {
     Typed,
     /// Equal structure: the same calls with the same constants along the same data flow.
     Structure,
-    /// Equal structure except for the values of integer constants: the same program at another length or width.
+    /// Equal structure except for the values of integer constants, such as the same program at another length or width.
     Masked,
     /// Equal op names in program order.
     Ops,
@@ -25,7 +25,7 @@ impl Rung {
     /// All rungs, strict ones first.
     pub const ALL: [Self; 5] = [Self::Text, Self::Typed, Self::Structure, Self::Masked, Self::Ops];
 
-    /// Returns the name on the command line.
+    /// Returns the name of the rung on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -36,7 +36,7 @@ impl Rung {
         }
     }
 
-    /// Returns the hash that decides on this rung.
+    /// Returns the hash that is compared on this rung.
     pub fn of(self, hashes: &Hashes) -> Option<&str> {
         let hash = match self {
             Self::Text => &hashes.text,
@@ -49,7 +49,7 @@ impl Rung {
     }
 }
 
-/// Returns the first half of a hash: enough to distinguish samples, and a quarter of the memory of its text.
+/// Returns the first half of a hash. It is enough to distinguish samples, and needs a quarter of the memory of the text.
 pub(crate) fn half(hash: &str) -> Option<u128> {
     u128::from_str_radix(hash.get(..32)?, 16).ok()
 }
@@ -57,7 +57,7 @@ pub(crate) fn half(hash: &str) -> Option<u128> {
 /// Returns all hashes of a sample; `text` is its `model.py`.
 ///
 /// # Errors
-/// If the graph without its integers breaks a law of graphs.
+/// If the graph with its integers replaced breaks a law of graphs.
 pub fn hashes(sample: &Sample, text: &str) -> Result<Hashes, VerifyError> {
     let hex = |id: ContentId| Some(id.to_string());
     let ops = sample.graph.op_names();
@@ -77,7 +77,7 @@ pub(crate) fn masked(graph: &Graph) -> Result<ContentId, VerifyError> {
 
 /// Returns the graph with every integer constant replaced by 0.
 fn without_integers(graph: &Graph) -> Result<Graph, VerifyError> {
-    // Inputs and nodes are added in their order, so values keep their numbers.
+    // Inputs and nodes are added in their original order, so that values keep their numbers.
     let mut builder = Graph::builder();
     for name in graph.input_names() {
         builder.input(name);
@@ -107,10 +107,10 @@ fn mask(graph: &Graph, arg: Arg, builder: &mut Builder) -> Arg {
         }
         Arg::Slice(range) => match elements(range)[..] {
             [start, stop, step] => builder.slice(start, stop, step),
-            // Slices have three elements by the laws of graphs.
+            // By the laws of graphs, a slice has three elements.
             _ => Arg::None,
         },
-        // Floats and Booleans stay: they are rarely sizes, and often distinguish operations.
+        // Floats and Booleans stay, because they are rarely sizes and often distinguish operations.
         _ => builder.copy_arg(graph, arg, &mut |value| value),
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         hashes(&sample, &text).unwrap()
     }
 
-    /// Rungs on which two graphs are equal.
+    /// Returns the rungs on which two graphs are equal.
     fn equal(a: &str, b: &str) -> Vec<Rung> {
         let (a, b) = (hashes_of(a), hashes_of(b));
         Rung::ALL.into_iter().filter(|rung| rung.of(&a) == rung.of(&b)).collect()

@@ -1,8 +1,9 @@
 //! Uploading a dataset to a hub: the HTTP API of Hugging Face.
 //!
-//! The hub says for each file whether it is *regular* (part of a commit) or *large* (sent to a storage by its SHA-256), and which
-//! content it has. Large files are sent first, then one commit names all of them, so that a reader never sees half of an upload. A
-//! file that the hub or its storage has is not sent again: the same call continues an interrupted one.
+//! The hub decides for each file whether it is *regular* (part of a commit) or *large* (sent to a storage by its SHA-256), and
+//! reports the content that it has. Large files are sent first. Then one commit names all of them, so that a reader never sees
+//! half of an upload. A file that the hub or its storage already has is not sent again, so the same call continues an interrupted
+//! one.
 
 mod address;
 mod error;
@@ -25,12 +26,12 @@ use crate::Dataset;
 use files::{LocalFile, is_part, local_files};
 use http::{HubClient, parse};
 
-/// Branch that is written to.
+/// Branch to which commits are made.
 const BRANCH: &str = "main";
 const JSON: &str = "application/json";
-/// Files in one question to the hub.
+/// Number of files in one question to the hub.
 const TOGETHER: usize = 256;
-/// Attempts of a commit.
+/// Largest number of attempts to commit.
 const COMMITS: usize = 4;
 
 /// Settings of [`upload`].
@@ -38,13 +39,13 @@ const COMMITS: usize = 4;
 pub struct UploadSettings {
     /// First line of the commit message.
     pub message: String,
-    /// Makes a new repository private.
+    /// If true, a new repository is private.
     pub private: bool,
-    /// Removes files of tables that the dataset does not have.
+    /// If true, removes files of tables that the dataset does not have.
     pub delete: bool,
-    /// Finds out what would be sent, and sends nothing.
+    /// If true, finds out which files would be sent, and sends nothing.
     pub dry_run: bool,
-    /// Pause after a failed request; each further failure doubles it.
+    /// Pause after a failed request. Each further failure doubles it.
     pub pause: Duration,
 }
 
@@ -56,7 +57,7 @@ struct RemoteFile {
     upload_mode: String,
     #[serde(default)]
     should_ignore: bool,
-    /// Id of the content there: of git, or SHA-256 of a large file.
+    /// Id of the content on the hub: the id of git, or the SHA-256 of a large file.
     #[serde(default)]
     oid: Option<String>,
 }
@@ -108,7 +109,7 @@ pub fn upload(
     } else {
         create(&client, to, settings.private)?;
     }
-    // Before anything is sent: an upload of hours must not end with a question.
+    // Checked before anything is sent, so that an upload of hours does not end with an error.
     if let (Some(first), false) = (uploaded.deleted.first(), settings.delete) {
         return Err(HubError::Stale { count: uploaded.deleted.len(), first: first.clone() });
     }
@@ -154,20 +155,20 @@ fn create(client: &HubClient, to: &HubAddress, private: bool) -> Result<(), HubE
     let visibility = if private { "private" } else { "public" };
     let question = json!({"type": "dataset", "organization": owner, "name": name, "visibility": visibility});
     match client.post::<Value>(&client.hub.url("api/repos/create"), JSON, &question) {
-        // Made between the two questions, or by an attempt whose answer was lost.
+        // The repository was created between the two questions, or by an attempt whose answer was lost.
         Ok(_) | Err(HubError::Refused { code: 409, .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Files of tables on the hub that the dataset does not have: readers would take their rows for rows of the dataset.
+/// Returns files of tables on the hub that the dataset does not have. Readers would read their rows as part of the dataset.
 fn stale(client: &HubClient, to: &HubAddress, files: &[LocalFile]) -> Result<Vec<String>, HubError> {
     let folder = if to.folder.is_empty() { String::new() } else { format!("/{}", to.folder) };
     let mut next = Some(api(client, to, &format!("tree/{BRANCH}{folder}?recursive=true")));
     let mut found = Vec::new();
     while let Some(url) = next {
         let answer = match client.request("GET", &url, None) {
-            // The folder is new.
+            // The folder does not exist on the hub yet.
             Err(HubError::Refused { code: 404, .. }) => break,
             answer => answer?,
         };
@@ -183,19 +184,19 @@ fn stale(client: &HubClient, to: &HubAddress, files: &[LocalFile]) -> Result<Vec
             }
         }
         let link = answer.headers.get("link").and_then(|link| link.to_str().ok()).and_then(next_page);
-        // The next page is of the same hub, which gets the token.
+        // The next page must be on the same hub, because the request contains the token.
         next = link.filter(|link| client.hub.authorization(link).is_some());
     }
     Ok(found)
 }
 
-/// Reads the address of the next page from a `Link` header (RFC 8288).
+/// Returns the address of the next page from a `Link` header (RFC 8288).
 fn next_page(link: &str) -> Option<String> {
     let part = link.split(',').find(|part| part.contains("rel=\"next\""))?;
     Some(part.split_once('<')?.1.split_once('>')?.0.to_owned())
 }
 
-/// Asks which files the hub does not have, and how it wants them.
+/// Asks the hub which files it does not have, and how to send each of them.
 fn changes<'a>(client: &HubClient, to: &HubAddress, files: &'a [LocalFile]) -> Result<CommitChanges<'a>, HubError> {
     let url = api(client, to, &format!("preupload/{BRANCH}"));
     let mut changes = CommitChanges::default();
@@ -209,7 +210,7 @@ fn changes<'a>(client: &HubClient, to: &HubAddress, files: &'a [LocalFile]) -> R
                 return Err(HubError::Answer { url, message: format!("no answer about {place}") });
             };
             let (is_large, oid) = (remote.upload_mode == "lfs", remote.oid.as_deref());
-            // The hub names large files by SHA-256 and regular ones by git's id, so either may be equal.
+            // The hub identifies large files by SHA-256 and regular files by git's id, so either may be equal.
             if remote.should_ignore || oid == Some(&file.sha256) || (!is_large && oid == Some(&file.git)) {
                 changes.present += 1;
             } else if is_large {
@@ -244,7 +245,7 @@ fn commit_body(
     Ok(lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect())
 }
 
-/// Commits once: after a lost answer the hub is asked whether it has the files.
+/// Makes one attempt to commit. If the answer is lost, asks the hub whether it has the files.
 fn commit(
     client: &HubClient,
     to: &HubAddress,

@@ -1,4 +1,4 @@
-//! Folders to rows and back, many at a time.
+//! Conversion of many folders to rows, and of rows to folders.
 
 use std::{
     collections::BTreeSet,
@@ -20,23 +20,23 @@ use crate::{
     store::{GraphKind, Input, Lineage, SampleFiles, SampleRow, TableError, TaskRow},
 };
 
-/// Samples are read and parsed this many at a time.
+/// Number of samples that are read and parsed at a time.
 const CHUNK: usize = 64;
 
 /// Result of an import or export.
 #[derive(Debug, Default)]
 pub struct Transfer {
-    /// Samples written.
+    /// Number of samples that were written.
     pub samples: usize,
-    /// Tasks written.
+    /// Number of tasks that were written.
     pub tasks: usize,
-    /// Samples that were there already.
+    /// Number of samples that existed already.
     pub present: usize,
-    /// Tasks that were there already.
+    /// Number of tasks that existed already.
     pub present_tasks: usize,
-    /// Damaged files of the table; their samples that cannot be read were imported again.
+    /// Damaged files of the table. Samples in them that could not be read were imported again.
     pub repaired: Vec<Repaired>,
-    /// Samples that could not be read, with reasons. All others were written.
+    /// Samples that could not be read, with the reasons. All other samples were written.
     pub failures: Vec<SkippedData>,
 }
 
@@ -54,7 +54,7 @@ pub enum DescribeError {
     /// A file is malformed.
     #[error(transparent)]
     Sample(#[from] passnet_graphnet::Error),
-    /// The graph has no masked form.
+    /// The masked form of the graph breaks a law of graphs.
     #[error("{path}: {source}")]
     Graph {
         /// Path of the sample.
@@ -64,10 +64,10 @@ pub enum DescribeError {
     },
 }
 
-/// Returns the row of a sample: its files, and the columns that follow from them.
+/// Returns the row of a sample: its files, and the columns that are derived from them.
 ///
 /// # Errors
-/// If a file that is needed is missing or malformed.
+/// If a required file is missing or malformed.
 pub fn describe(path: &str, kind: GraphKind, files: SampleFiles) -> Result<SampleRow, DescribeError> {
     let sample = parse(path, &files)?;
     let hashes = hashes(&sample, files.text(MODEL).unwrap_or_default())
@@ -86,7 +86,7 @@ pub fn describe(path: &str, kind: GraphKind, files: SampleFiles) -> Result<Sampl
     })
 }
 
-/// Returns the sample that the files of a row are.
+/// Parses the sample in the files of a row.
 pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeError> {
     let needed = |file| files.text(file).ok_or_else(|| DescribeError::Missing { path: path.to_owned(), file });
     Ok(Sample::parse(&SampleTexts {
@@ -100,8 +100,8 @@ pub(crate) fn parse(path: &str, files: &SampleFiles) -> Result<Sample, DescribeE
     })?)
 }
 
-/// Imports all sample folders below `folder` as full graphs. Samples that the dataset has already are left alone,
-/// so the same call continues an interrupted one. Samples in damaged files are imported again.
+/// Imports all sample folders below `folder` as full graphs. Samples that the dataset already has are left unchanged, so the same
+/// call continues an interrupted one. Samples in damaged files are imported again.
 ///
 /// # Errors
 /// If `folder` cannot be listed or has no sample, or the dataset cannot be written; a sample that is malformed is a
@@ -110,14 +110,14 @@ pub fn import_graphs(dataset: &Dataset, folder: &Path) -> Result<Transfer, Trans
     import_samples(dataset, Table::Graphs, GraphKind::Full, folder)
 }
 
-/// Imports all task folders in `folder`, and the samples in them as subgraphs of kind `kind`. Continues as
+/// Imports all task folders in `folder`, and the samples in them as subgraphs of kind `kind`. Continues an interrupted call as
 /// [`import_graphs`] does.
 ///
 /// # Errors
 /// As [`import_graphs`].
 pub fn import_tasks(dataset: &Dataset, kind: GraphKind, folder: &Path) -> Result<Transfer, TransferError> {
     let mut transfer = import_samples(dataset, Table::Subgraphs, kind, folder)?;
-    // Before the known rows are read: what a damaged file has lost is imported again.
+    // Damage is repaired before the known rows are read, so that lost rows are imported again.
     transfer.repaired.extend(repair::<TaskRow>(dataset, Table::Tasks)?);
     let mut known = BTreeSet::new();
     for task in dataset.read::<TaskRow>(Table::Tasks)? {
@@ -145,7 +145,7 @@ fn import_samples(dataset: &Dataset, table: Table, kind: GraphKind, folder: &Pat
     import_with(dataset, table, folder, &|path| read_row(folder, path, kind))
 }
 
-/// Returns the row of the sample at `path` below a folder, or why there is none.
+/// Returns the row of the sample at `path` below a folder, or the reason why there is none.
 pub(crate) fn read_row(folder: &Path, path: &str, kind: GraphKind) -> Result<SampleRow, String> {
     let files = read_sample(&folder.join(path)).map_err(|error| error.to_string())?;
     describe(path, kind, files).map_err(|error| error.to_string())
@@ -170,8 +170,8 @@ pub(crate) fn import_with(
     let new: Vec<&String> = found.iter().filter(|path| !known.contains(*path)).collect();
     transfer.present = found.len() - new.len();
     let mut writer = dataset.append(table)?;
-    // In chunks, so that rows are written in the order of their paths, independent of the threads, and memory holds
-    // few of them.
+    // Samples are read in chunks, so that rows are written in the order of their paths, independent of the threads, and few of
+    // them are in memory.
     for paths in new.chunks(CHUNK) {
         let rows: Vec<_> = paths.par_iter().map(|path| read(path)).collect();
         for (path, row) in paths.iter().zip(rows) {
@@ -188,11 +188,11 @@ pub(crate) fn import_with(
     Ok(transfer)
 }
 
-/// Writes a table of samples as sample folders below `folder`; for [`Table::Tasks`] the task folders with the subgraphs
-/// in their places.
+/// Writes a table of samples as sample folders below `folder`. For [`Table::Tasks`], writes the task folders and the subgraphs in
+/// them.
 ///
 /// # Errors
-/// If the dataset cannot be listed or a folder cannot be written; damaged rows are failures in the result.
+/// If the dataset cannot be listed or a folder cannot be written. Damaged rows are failures in the result.
 pub fn export(dataset: &Dataset, table: Table, folder: &Path) -> Result<Transfer, TransferError> {
     let mut transfer = Transfer::default();
     let samples = if table == Table::Tasks { Table::Subgraphs } else { table };
@@ -220,7 +220,7 @@ pub fn export(dataset: &Dataset, table: Table, folder: &Path) -> Result<Transfer
 }
 
 impl Transfer {
-    /// Uses a row, or notes why it cannot be read.
+    /// Passes a row to `use_row`, or records why it cannot be read.
     fn note<R>(&mut self, row: Result<R, TableError>, use_row: impl FnOnce(R)) {
         match row {
             Ok(row) => use_row(row),
@@ -236,7 +236,7 @@ pub enum TransferError {
     Folder(#[from] FolderError),
     #[error(transparent)]
     Store(#[from] TableError),
-    /// There is nothing to import.
+    /// The folder contains nothing to import.
     #[error("{0}: no samples found at any depth; `passnet extract MODEL --out DIR` writes samples")]
     Empty(PathBuf),
 }

@@ -1,4 +1,4 @@
-//! Counting the kernels of prefixes of classical subgraphs, for the fusible ranges in them.
+//! Counts the kernels of prefixes of classical subgraphs. The counts decide the fusible ranges in them.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -22,31 +22,31 @@ use crate::{
 /// Settings of the counting.
 #[derive(Clone, Debug)]
 pub struct CountSettings {
-    /// `cpu`: kernels that Inductor makes for the CPU, which takes no compiler run; `cuda`: kernels that the driver
-    /// launches.
+    /// Device: `cpu` counts the kernels that Inductor makes for the CPU, which needs no run of the C++ compiler; `cuda` counts
+    /// the kernels that the driver launches.
     pub device: String,
-    /// Compiles every prefix separately.
+    /// If true, compiles every prefix separately.
     pub exhaustive: bool,
-    /// Largest number of subgraphs to count, those counted before among them.
+    /// Largest number of subgraphs to count, including those that were counted before.
     pub most: usize,
-    /// Subgraphs of more ops are skipped, because the cost of a prefix grows with its length.
+    /// Largest number of ops of a subgraph to count. Longer ones are skipped, because the cost of a prefix grows with its length.
     pub longest: usize,
 }
 
 /// Result of the counting.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Subgraphs counted now.
+    /// Number of subgraphs that were counted now.
     pub subgraphs: usize,
-    /// Their ops.
+    /// Number of ops of these subgraphs.
     pub ops: usize,
-    /// Their prefixes that were compiled; the counts of the others were concluded.
+    /// Number of their prefixes that were compiled. The counts of the others were concluded.
     pub prefixes: usize,
-    /// Calls of the compiler for them.
+    /// Number of calls of the compiler for these prefixes.
     pub compilations: usize,
-    /// Subgraphs counted before.
+    /// Number of subgraphs that were counted before.
     pub present: usize,
-    /// Subgraphs that do not compile, and what cannot be read.
+    /// Subgraphs that do not compile, and data that cannot be read.
     pub failures: Vec<SkippedData>,
 }
 
@@ -65,15 +65,17 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Subgraphs that are counted at the same time. Counts of one are used for subgraphs at least this many later, for any
-/// number of threads there are.
+/// Number of subgraphs that are counted at the same time. The counts of a batch are used for later batches only, so that they do
+/// not depend on the number of threads.
 const BATCH: usize = 8;
-/// Exhaustive counts use no others, so that more are counted together. The number is the same on all machines, so that their files are.
+/// The same for exhaustive counts. They use no earlier counts, so the batch can be larger. The number is the same on all
+/// machines, so that all machines write the same files.
 const BATCH_EXHAUSTIVE: usize = 64;
 
-/// Counts the kernels of annotated classical subgraphs that have no counts for this device yet; where not all are to be
-/// counted, those that cover most transitions of ops ([`select_subset`]). Subgraphs that do not compile are recorded
-/// and not tried again, except those that need more memory than a worker may take. `progress` is called with the number of subgraphs done and of all.
+/// Counts the kernels of annotated classical subgraphs that have no counts for this device yet. If there are more than the
+/// settings permit, it counts those that cover the most transitions of ops ([`select_subset`]). Subgraphs that do not compile are
+/// recorded and not tried again, except those that need more memory than a worker may use. `progress` is called with the number
+/// of subgraphs done and the number of all subgraphs.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -94,13 +96,12 @@ pub fn count_kernels(
     }
     let mut bracketing = Bracketing::new();
     let todo = todo(dataset, settings, &known, &mut bracketing, &mut counted)?;
-    // Predictions depend on what was counted before. With a batch of fixed size, equal tables give equal counts on
-    // any machine.
+    // Predictions depend on earlier counts. With batches of a fixed size, equal tables give equal counts on any machine.
     let size = if settings.exhaustive { BATCH_EXHAUSTIVE } else { BATCH };
     for (index, batch) in todo.chunks(size).enumerate() {
         let measure = |row| measure(row, runner, settings, &bracketing);
         let measured: Vec<_> = side_by_side(runner.width(), || batch.par_iter().map(measure).collect());
-        // A file for each batch: an interruption loses one batch of compilations at most.
+        // Each batch has a file, so an interruption loses the compilations of one batch at most.
         let mut writer = dataset.append(Table::Kernels)?;
         for (row, measured) in batch.iter().zip(measured) {
             let measured = match measured {
@@ -108,7 +109,7 @@ pub fn count_kernels(
                 Err(message) => {
                     let is_over = is_over_memory(&message);
                     counted.failures.push(SkippedData { what: row.path.clone(), message });
-                    // The limit is a setting of this call, so a later call with more memory may count the subgraph.
+                    // The memory limit is a setting of this call, so a later call with more memory may count the subgraph.
                     if is_over {
                         continue;
                     }
@@ -133,8 +134,8 @@ pub fn count_kernels(
     Ok(counted)
 }
 
-/// Returns the subgraphs to count, in order, after learning from those that were counted before. The choice is among all of them,
-/// so that an interrupted call continues with the subgraphs that are left. Memory holds the distinct subgraphs.
+/// Returns the subgraphs to count, in order, after learning from those that were counted before. It chooses among all subgraphs,
+/// so that an interrupted call continues with the remaining ones. Memory holds the distinct subgraphs.
 fn todo(
     dataset: &Dataset,
     settings: &CountSettings,
@@ -151,7 +152,7 @@ fn todo(
             Err(error) => counted.failures.push(SkippedData::of_store(&error)),
         }
     }
-    // By path, because the order of a table depends on the order in which graphs were imported.
+    // Sorted by path, because the order of a table depends on the order in which graphs were imported.
     all.sort_by(|a, b| a.path.cmp(&b.path));
     let sequences: Vec<Vec<&str>> = all.iter().map(|row| row.ops.iter().map(String::as_str).collect()).collect();
     let chosen = select_subset(&sequences, settings.most);

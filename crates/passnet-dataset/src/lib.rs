@@ -24,9 +24,9 @@
 //! assert_eq!(chosen, [0, 2]);
 //! ```
 //!
-//! A stage never depends on time, on the order of a hash map, or on the number of threads: equal tables give equal tables. A stage
-//! never stops at damaged data: it skips a damaged row and lists the row as a [`SkippedData`]. The crate never runs PyTorch itself;
-//! it asks an [`annotate::Runner`].
+//! A stage never depends on time, on the order of a hash map, or on the number of threads: equal tables give equal results. A
+//! stage never stops at damaged data: it skips a damaged row and lists the row as a [`SkippedData`]. The crate never runs PyTorch
+//! itself; it asks an [`annotate::Runner`].
 
 pub mod annotate;
 pub mod bucket;

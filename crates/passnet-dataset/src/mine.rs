@@ -1,4 +1,4 @@
-//! Cutting subgraphs of all kinds out of full graphs.
+//! Mining: cuts subgraphs of all kinds out of full graphs.
 
 use std::{
     collections::{BTreeMap, BTreeSet, hash_map::Entry},
@@ -24,13 +24,14 @@ use crate::{
 /// Method of finding ranges.
 #[derive(Clone, Copy, Debug)]
 pub enum Method {
-    /// Each graph on its own: the default.
+    /// Folds each graph separately. This is the default.
     Canonical(CanonicalSettings),
-    /// All graphs together, as published.
+    /// Folds all graphs together, as the published tool does.
     Compatible(CompatibleSettings),
-    /// Every op.
+    /// Makes a range of every op.
     SingleOps,
-    /// Ranges that a compiler fuses in the classical subgraphs of the dataset, by the kernel counts of the stage `kernels`.
+    /// Takes the ranges that a compiler fuses in the classical subgraphs of the dataset, according to the counts of the stage
+    /// `kernels`.
     Fusible,
 }
 
@@ -47,33 +48,33 @@ impl Method {
 /// Result of the mining.
 #[derive(Debug, Default)]
 pub struct Mined {
-    /// Full graphs read.
+    /// Number of full graphs that were read.
     pub graphs: usize,
-    /// Their ops.
+    /// Number of ops of these graphs.
     pub ops: usize,
-    /// Ops that lie in a range.
+    /// Number of ops that are in a range.
     pub covered: usize,
-    /// Ranges found.
+    /// Number of ranges that were found.
     pub ranges: usize,
-    /// Distinct subgraphs written.
+    /// Number of distinct subgraphs that were written.
     pub subgraphs: usize,
-    /// Ranges without a subgraph, since a value that crosses their boundary is not a tensor.
+    /// Number of ranges without a subgraph, because a value that crosses their boundary is not a tensor.
     pub open: usize,
     /// Graphs that could not be read or cut.
     pub failures: Vec<SkippedData>,
 }
 
-/// Graphs are parsed and cut this many at a time.
+/// Number of graphs that are parsed and cut at a time.
 const CHUNK: usize = 256;
 
-/// Finds ranges in all graphs and writes the distinct subgraphs, each with all its origins, into the table of subgraphs of
-/// `out`, in place of those of their kind.
+/// Finds ranges in all graphs and writes the distinct subgraphs, each with all of its origins, into the table of subgraphs of
+/// `out`. They replace the subgraphs of the same kind in that table.
 ///
-/// Subgraphs of annotated graphs are complete samples, and distinct by typed hash. Of other graphs only `model.py` can be
-/// reported: their subgraphs have no inputs and no `weight_meta.py`, and are distinct by structural hash.
+/// Subgraphs of annotated graphs are complete samples and are compared by typed hash. For a graph without annotation only
+/// `model.py` is known: its subgraphs have no inputs and no `weight_meta.py`, and are compared by structural hash.
 ///
-/// Memory holds the ids and origins of the distinct subgraphs, and rows of 256 MiB: more than that waits in files next to the
-/// table. Folding all graphs together also holds their op names.
+/// Memory holds the ids and origins of the distinct subgraphs, and 256 MiB of rows. Further rows wait in files next to the table.
+/// Folding all graphs together also keeps their op names in memory.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -81,7 +82,7 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, T
     let mut mined = Mined::default();
     let mut finder = match method {
         Method::Canonical(settings) => Finder::Canonical(settings),
-        // The published folding depends on the whole batch, so all ranges are found before any is cut.
+        // The published folding depends on the whole batch, so all ranges are found before any range is cut.
         Method::Compatible(settings) => Finder::InOrder(fold_compatible(&op_names(dataset)?, &settings).into_iter()),
         Method::SingleOps => Finder::SingleOps,
         Method::Fusible => Finder::ByPath(fusible(dataset, &mut mined)?),
@@ -91,8 +92,8 @@ pub fn mine(dataset: &Dataset, method: Method, out: &Dataset) -> Result<Mined, T
     write(distinct, method.kind(), out, mined)
 }
 
-/// Writes the subgraphs that were mined from parts of a table, in the order of the parts, as [`mine`] does; `mined` has the counts of the
-/// parts.
+/// Writes the subgraphs that were mined from parts of a table, in the order of the parts, as [`mine`] does. `mined` contains the
+/// counts of the parts.
 pub(crate) fn merge_parts(
     parts: impl Iterator<Item = Result<SampleRow, TableError>>,
     kind: GraphKind,
@@ -107,7 +108,7 @@ pub(crate) fn merge_parts(
     write(distinct, kind, out, mined)
 }
 
-/// Puts subgraphs in the place of those of their kind.
+/// Replaces the subgraphs of a kind by new ones.
 fn write(distinct: Distinct, kind: GraphKind, out: &Dataset, mut mined: Mined) -> Result<Mined, TableError> {
     mined.subgraphs = distinct.origins.len();
     let mut writer = out.replace(Table::Subgraphs)?;
@@ -130,13 +131,13 @@ fn write(distinct: Distinct, kind: GraphKind, out: &Dataset, mut mined: Mined) -
 enum Finder {
     Canonical(CanonicalSettings),
     SingleOps,
-    /// Ranges of all graphs in the order of their table.
+    /// Ranges of all graphs, in the order of the table of graphs.
     InOrder(std::vec::IntoIter<Vec<OpRange>>),
     ByPath(BTreeMap<String, Vec<OpRange>>),
 }
 
 impl Finder {
-    /// Returns the ranges of some graphs; graphs come in the order of their table.
+    /// Returns the ranges of some graphs. Graphs have to come in the order of their table.
     fn ranges(&mut self, rows: &[SampleRow]) -> Vec<Vec<OpRange>> {
         match self {
             Self::Canonical(settings) => {
@@ -154,7 +155,7 @@ impl Finder {
     }
 }
 
-/// Op names of all graphs that can be read, each name once in memory.
+/// Returns the op names of all graphs that can be read. Each name is in memory once.
 fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, TableError> {
     let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
     let mut intern = |op: String| -> Arc<str> {
@@ -165,13 +166,13 @@ fn op_names(dataset: &Dataset) -> Result<Vec<Vec<Arc<str>>>, TableError> {
         names.insert(Arc::clone(&name));
         name
     };
-    // Damaged rows are skipped here and reported by the pass that cuts. Both have to skip the same ones, because
-    // ranges go by position.
+    // Damaged rows are skipped here and reported by the pass that cuts. Both passes have to skip the same rows, because ranges
+    // are assigned by position.
     let rows = dataset.read::<SampleRow>(Table::Graphs)?.flatten();
     Ok(rows.map(|row| row.ops.into_iter().map(&mut intern).collect()).collect())
 }
 
-/// Fusible ranges by full graph: those of the classical subgraphs, moved to where these were cut from.
+/// Returns the fusible ranges of each full graph: those of its classical subgraphs, moved to the place where each was cut.
 fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<OpRange>>, TableError> {
     let mut inside: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
     for row in dataset.read::<KernelsRow>(Table::Kernels)? {
@@ -182,8 +183,7 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
     }
     let mut ranges: BTreeMap<String, Vec<OpRange>> = BTreeMap::new();
     for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten().filter(|row| row.kind == GraphKind::Classical) {
-        // Equal subgraphs have equal counts, so one measurement serves all places that a subgraph was cut
-        // from.
+        // Equal subgraphs have equal counts, so one measurement applies to all places from which a subgraph was cut.
         let Some(inside) = row.hashes.typed.and_then(|typed| inside.get(&typed)) else { continue };
         for origin in row.origins {
             let moved = inside
@@ -199,12 +199,12 @@ fn fusible(dataset: &Dataset, mined: &mut Mined) -> Result<BTreeMap<String, Vec<
     Ok(ranges)
 }
 
-/// Distinct subgraphs: their rows in files where they are too many, and in memory where they come from.
+/// Distinct subgraphs: their rows, in files if there are too many, and their origins in memory.
 struct Distinct {
     rows: Sorter,
-    /// Graphs that ranges come from.
+    /// Paths of the graphs that contain the ranges.
     paths: Vec<String>,
-    /// Ranges by half the id of a subgraph, with indices of `paths`.
+    /// Ranges with indices into `paths`, by half of the id of a subgraph.
     origins: FxHashMap<u128, Vec<(u32, OpRange)>>,
 }
 
@@ -221,7 +221,7 @@ impl Distinct {
             match self.origins.entry(key) {
                 Entry::Occupied(mut known) => known.get_mut().push((graph, range)),
                 Entry::Vacant(place) => {
-                    // The row is missing only if it was known when the chunk was cut, and then the entry is occupied.
+                    // The row is missing only if the subgraph was known when the chunk was cut. Then the entry is occupied.
                     if let Some(row) = row {
                         place.insert(vec![(graph, range)]);
                         self.rows.push(row)?;
@@ -232,7 +232,7 @@ impl Distinct {
         Ok(())
     }
 
-    /// Adds a subgraph that was mined from a part of the table; parts come in order. `numbers` are the indices of paths.
+    /// Adds a subgraph that was mined from a part of the table. Parts come in order. `numbers` are the indices of paths.
     fn add_mined(&mut self, mut row: SampleRow, numbers: &mut FxHashMap<String, u32>) -> Result<(), TableError> {
         let Some(key) = key(&row) else { return Ok(()) };
         let mut found = Vec::with_capacity(row.origins.len());
@@ -253,7 +253,7 @@ impl Distinct {
         Ok(())
     }
 
-    /// Writes them in the order of their ids, so that it does not depend on the order of graphs.
+    /// Writes the subgraphs in the order of their ids, so that the order of graphs has no effect.
     fn write(mut self, writer: &mut PartWriter<SampleRow>) -> Result<(), TableError> {
         for row in self.rows.finish()? {
             let mut row = row?;
@@ -266,12 +266,12 @@ impl Distinct {
     }
 }
 
-/// Returns half the id of a subgraph.
+/// Returns half of the id of a subgraph.
 fn key(row: &SampleRow) -> Option<u128> {
     row.hashes.typed.as_deref().or(row.hashes.structure.as_deref()).and_then(half)
 }
 
-/// Cuts every range.
+/// Cuts all ranges of all graphs.
 fn cut_all(
     dataset: &Dataset,
     finder: &mut Finder,
@@ -318,16 +318,16 @@ fn cut_all(
     Ok(distinct)
 }
 
-/// A subgraph in its place.
+/// A subgraph at one place of a graph.
 struct MinedSubgraph {
-    /// Half its id.
+    /// Half of the id of the subgraph.
     key: u128,
     range: OpRange,
-    /// `None` if it is known already.
+    /// Row of the subgraph; `None` if the subgraph is known already.
     row: Option<SampleRow>,
 }
 
-/// Returns the subgraphs of one graph, those with a row that are not in `known`, and the number of ranges that have none.
+/// Returns the subgraphs of one graph, with rows for those that are not in `known`, and the number of ranges without a subgraph.
 fn cut(
     row: &SampleRow,
     annotation: Option<Annotation>,
@@ -343,7 +343,7 @@ fn cut(
     let mut fresh = FxHashSet::default();
     let mut found = Vec::with_capacity(ranges.len());
     for &range in ranges {
-        // Not a failure: a boundary value that is not a tensor is common, and such ranges are counted as open.
+        // This is no failure: boundary values that are not tensors are common, and such ranges are counted as `open`.
         let Ok(piece) = graph.piece(range) else { continue };
         let Some(key) = half(piece.id().as_str()) else { continue };
         if known.contains_key(&key) || fresh.contains(&key) {

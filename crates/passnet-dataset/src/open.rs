@@ -1,4 +1,4 @@
-//! Suites of every form. A suite that is published as Parquet is unpacked to the folders that the referee reads.
+//! Opens suites of every form. A suite that is published as Parquet is unpacked to folders, which the referee reads.
 
 use std::{
     io,
@@ -33,14 +33,14 @@ pub enum OpenError {
         /// The definition.
         path: PathBuf,
     },
-    /// There is no folder to unpack to.
+    /// There is no cache folder to unpack to.
     #[error("{path}: no cache folder for the unpacked suite; set PASSNET_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache { path: PathBuf },
-    /// A sample or task is damaged. A suite that is not complete is not evaluated.
+    /// A sample or task is damaged. An incomplete suite is not evaluated.
     #[error("{path}: the suite is damaged: {message}")]
     Damaged {
         path: PathBuf,
-        /// The first thing that is wrong.
+        /// Description of the first problem.
         message: String,
     },
     /// The folders cannot be written.
@@ -57,10 +57,10 @@ pub enum OpenError {
     Transfer(#[from] TransferError),
 }
 
-/// Opens a suite, in any form: a folder with `suite.json`, a folder of tasks, one task, one sample, a `.tar.zst`
-/// archive of any of these, a dataset with a table of tasks, or a definition whose samples were captured.
+/// Opens a suite in any form: a folder with `suite.json`, a folder of tasks, one task, one sample, a `.tar.zst` archive of any of
+/// these, a dataset with a table of tasks, or a definition whose samples were captured.
 ///
-/// The folders of a dataset are made once, in [`cache_directory`], and named by the content of its tables.
+/// The folders of a dataset are written once, in [`cache_directory`], and named by the content of its tables.
 ///
 /// # Errors
 /// If there is no suite at the path, or a file of it is damaged.
@@ -92,7 +92,7 @@ fn suite_folder(path: &Path, cache: Option<&Path>) -> Result<Option<PathBuf>, Op
     let parent = cache.join("suites").join(version.short());
     let folder = parent.join(&name);
     if !folder.join("suite.json").is_file() {
-        // One folder for each process: two commands may unpack the same suite at a time.
+        // Each process has its own folder, because two commands may unpack the same suite at the same time.
         let staging = parent.join(format!(".{name}.{}", std::process::id()));
         unpack(&dataset, &name, version.short(), &staging)?;
         put_in_place(&staging, &folder).map_err(|source| failed(&folder, source))?;
@@ -111,7 +111,7 @@ fn content(dataset: &Dataset) -> Result<ContentId, OpenError> {
     Ok(ContentId::of_parts(parts.iter().map(Vec::as_slice)))
 }
 
-/// Writes the folders of a suite and its `suite.json`. Leaves nothing behind if a row is damaged.
+/// Writes the folders of a suite and its `suite.json`. Leaves no files behind if a row is damaged.
 fn unpack(dataset: &Dataset, name: &str, version: &str, staging: &Path) -> Result<(), OpenError> {
     let path = || dataset.root().to_owned();
     let failed = |source| OpenError::Unpack { path: path(), folder: staging.to_owned(), source };
@@ -126,10 +126,10 @@ fn unpack(dataset: &Dataset, name: &str, version: &str, staging: &Path) -> Resul
     fs_err::write(staging.join("suite.json"), record).map_err(failed)
 }
 
-/// Renames a complete folder, so that a folder in the cache is always complete.
+/// Renames a complete folder to its place, so that every folder in the cache is complete.
 fn put_in_place(staging: &Path, folder: &Path) -> io::Result<()> {
     match fs_err::rename(staging, folder) {
-        // Another process was faster; both have the same content.
+        // Another process has created the folder in the meantime, with the same content.
         Err(_) if folder.join("suite.json").is_file() => fs_err::remove_dir_all(staging),
         renamed => renamed,
     }

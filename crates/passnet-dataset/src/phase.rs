@@ -1,19 +1,19 @@
 //! Phases of models: inference, and the forward and backward of a training step.
 
-/// The part of a training step that a graph is. A graph that does not train is of the forward in evaluation.
+/// Part of a training step, or inference. Graphs that do not belong to a training step are inference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// The model as it is evaluated.
+    /// The forward pass of the model in evaluation mode.
     #[default]
     Inference,
-    /// The forward of a training step, with the values that the backward needs.
+    /// The forward pass of a training step, with the values that the backward pass needs.
     Forward,
-    /// The backward of a training step.
+    /// The backward pass of a training step.
     Backward,
 }
 
 impl Phase {
-    /// Returns the phase of a full graph, by the last part of its path as `extract` names it.
+    /// Returns the phase of a full graph, given by the last part of its path, as `extract` names it.
     pub fn of(path: &str) -> Self {
         match path.rsplit('/').next() {
             Some("train_forward") => Self::Forward,

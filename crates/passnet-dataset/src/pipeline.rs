@@ -1,4 +1,4 @@
-//! The recipe of the published suites: all stages from sample folders to suites, in one call.
+//! The recipe of the published suites: runs all stages from sample folders to suites in one call.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-/// Canonical folding at another scale, whose subgraphs are for training only.
+/// Scale of a canonical folding whose subgraphs are for training only.
 struct TrainingScale {
-    /// Distance of cuts outside loops.
+    /// Reach of the folding: distance of cuts outside loops.
     reach: u32,
     /// Least number of ops of a subgraph.
     min_ops: u32,
-    /// One more than the most ops of a subgraph.
+    /// Largest number of ops of a subgraph, plus one.
     end_ops: u32,
 }
 
@@ -39,9 +39,10 @@ const TRAINING_SCALES: [TrainingScale; 5] = [
     TrainingScale { reach: 8, min_ops: 6, end_ops: 40 },
 ];
 
-/// Window of the published folding, which is for training, too. It is one more than the most ops of a subgraph.
+/// Window of the published folding, whose subgraphs are also for training only. It is the largest number of ops of a subgraph,
+/// plus one.
 const TRAINING_WINDOW: u32 = 64;
-/// Folds of the published folding.
+/// Number of folds of the published folding.
 const TRAINING_FOLDS: usize = 12;
 /// Least number of ops of a subgraph of the published folding.
 const TRAINING_MIN_OPS: u32 = 2;
@@ -51,11 +52,11 @@ const TRAINING_MIN_OPS: u32 = 2;
 pub struct Recipe {
     /// Folders with sample folders.
     pub samples: Vec<PathBuf>,
-    /// The suites for evaluation, the first to choose first.
+    /// Suites for evaluation, in the order in which they choose their tasks.
     pub plans: Vec<SuitePlan>,
-    /// Settings of the counting: subgraphs and device.
+    /// Settings of the stage that counts kernels: subgraphs and device.
     pub counting: CountSettings,
-    /// Bounds of the graphs of all suites. Graphs that are for training only get no variants.
+    /// Limits for the graphs of all suites. Graphs that are for training only get no variants.
     pub bounds: SuiteLimits,
 }
 
@@ -85,13 +86,13 @@ pub enum StageProgress<'a> {
     Counted(&'a Counted),
     /// Suites were built.
     Built(&'a Built),
-    /// Evaluation was compared with training.
+    /// The evaluation suites were compared with the training split.
     Compared(&'a Leak),
-    /// Op sequences of evaluation that lie inside those of training, or around them.
+    /// Op sequences of evaluation that contain sequences of training, or are contained in them.
     Resembling(&'a LeakReport),
-    /// A stage is under way: its name, items done, all items.
+    /// A stage is in progress: its name, the number of items done, the number of all items.
     Progress(&'static str, usize, usize),
-    /// A remark of the last stage.
+    /// Remark of the last stage.
     Remark(&'a str),
 }
 
@@ -151,7 +152,7 @@ impl fmt::Display for StageProgress<'_> {
 pub struct Suites {
     /// The suites, the training split last.
     pub suites: Vec<Dataset>,
-    /// Overlap of evaluation and training; empty unless something is wrong.
+    /// Overlap of evaluation and training. It is empty unless there is an error in the stages.
     pub leak: Leak,
     /// Data that could not be used.
     pub failures: Vec<SkippedData>,
@@ -166,7 +167,7 @@ pub enum PipelineError {
     /// A folder of samples cannot be read.
     #[error(transparent)]
     Transfer(#[from] TransferError),
-    /// The sizes of subgraphs for training.
+    /// The bounds of the subgraphs for training admit no size.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
     /// The page of a suite cannot be written.
@@ -174,8 +175,8 @@ pub enum PipelineError {
     Page(#[from] io::Error),
 }
 
-/// Builds the suites of a recipe in `out`, with intermediate results in `work`. The same call continues an interrupted one:
-/// finished work of a stage is not repeated.
+/// Builds the suites of a recipe in `out`, with intermediate results in `work`. The same call continues an interrupted one: a
+/// stage does not repeat finished work.
 ///
 /// # Errors
 /// If a folder or table cannot be read or written; a sample that cannot be used is a failure in the result.
@@ -188,7 +189,7 @@ pub fn build_suites(
 ) -> Result<Suites, PipelineError> {
     let mut failures = Vec::new();
     let unique = unique_graphs(recipe, work, runners, report, &mut failures)?;
-    // In a separate dataset: subgraphs for training must not be candidates for evaluation.
+    // Written to separate datasets: subgraphs for training must not be candidates for evaluation.
     let others = cut(recipe, &unique, runners, report, &mut failures)?;
     let remark = |line: &str| report(StageProgress::Remark(line));
     let built = build(&unique, &others, runners.prove, &recipe.plans, &recipe.bounds, out, &remark)?;
@@ -196,12 +197,12 @@ pub fn build_suites(
     failures.extend(built.failures);
     let mut suites: Vec<Dataset> = recipe.plans.iter().map(|plan| out.below(&plan.name)).collect();
     let train = out.below(TRAIN);
-    // Compared once more after building, with code that does not choose tasks, so that a mistake in the choice shows.
+    // The suites are compared once more, with code that does not choose tasks, so that a mistake in the choice is found.
     let leak = leaks(&suites, &train)?;
     report(StageProgress::Compared(&leak));
     report(StageProgress::Resembling(&leak_report(&suites, &train, usize::MAX)?));
     suites.push(train);
-    // An empty suite has no folder. One for training is empty where all models are in evaluation.
+    // An empty suite has no folder. The training split is empty if all models are for evaluation.
     let (suites, empty): (Vec<Dataset>, Vec<Dataset>) = suites.into_iter().partition(|suite| suite.root().exists());
     for suite in &empty {
         remark(&format!("{} has no tasks; give it more models", suite.root().display()));
@@ -235,7 +236,7 @@ fn unique_graphs(
     Ok(unique)
 }
 
-/// Cuts subgraphs of every kind. Returns the datasets with the subgraphs that are for training only.
+/// Cuts subgraphs of every kind. Returns the datasets with subgraphs that are for training only.
 fn cut(
     recipe: &Recipe,
     unique: &Dataset,
@@ -245,7 +246,7 @@ fn cut(
 ) -> Result<Vec<Dataset>, PipelineError> {
     let classical = Method::Canonical(CanonicalSettings::default());
     report(StageProgress::Mined("classical", &mine(unique, classical, unique)?));
-    // Fusible ranges are found by the kernels that prefixes of classical subgraphs compile to.
+    // Fusible ranges need the kernel counts of prefixes of classical subgraphs.
     let progress = |done, all| report(StageProgress::Progress("kernels", done, all));
     let counted = count_kernels(unique, runners.kernels, &recipe.counting, &progress)?;
     report(StageProgress::Counted(&counted));
@@ -261,7 +262,7 @@ fn cut(
     Ok(others)
 }
 
-/// Foldings for training by the name of their dataset.
+/// Returns the foldings for training, with the names of their datasets.
 fn training_methods() -> Result<Vec<(String, Method)>, BoundsError> {
     let mut methods = Vec::new();
     for TrainingScale { reach, min_ops, end_ops } in TRAINING_SCALES {
@@ -275,8 +276,8 @@ fn training_methods() -> Result<Vec<(String, Method)>, BoundsError> {
     Ok(methods)
 }
 
-/// Returns the published suites for evaluation, each with its number of tasks and most graphs of a task; suites without
-/// tasks are left out.
+/// Returns the plans of the published suites for evaluation, each with its number of tasks and its largest number of graphs of a
+/// task. Suites without tasks are left out.
 pub fn plans(
     fusible: (usize, usize),
     classical: (usize, usize),
@@ -294,7 +295,7 @@ pub fn plans(
     all.into_iter().filter(|plan| plan.tasks > 0).collect()
 }
 
-/// Returns beginnings of paths of samples that are for training only. `@FILE` is replaced by the models of a file:
+/// Returns the beginnings of paths of samples that are for training only. `@FILE` is replaced by the models in a file: one
 /// `LIBRARY:NAME` in each line, `#` for comments.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Removing graphs from a suite whose results cannot show whether a candidate is right.
+//! Removes those graphs from a suite whose results cannot show whether a candidate is correct.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ pub struct Pruned {
     pub tasks: Vec<String>,
 }
 
-/// Removes the graphs of a suite that return nothing that they compute and change no input, or most of whose calls
-/// contribute to neither ([`passnet_graph::Graph::unseen`]); a task without graphs is removed with them. Graphs and
-/// tasks that stay keep their names. `out` may be the suite itself.
+/// Removes graphs that return no computed value and change no input, and graphs most of whose calls have no effect on returned
+/// values or changed inputs ([`passnet_graph::Graph::unseen`]). Tasks without remaining graphs are removed as well. Other graphs
+/// and tasks keep their names. `out` may be the suite itself.
 ///
 /// # Errors
-/// If a row cannot be read or written. The suite is then as it was.
+/// If a row cannot be read or written. The suite is then unchanged.
 pub fn prune(suite: &Dataset, out: &Dataset) -> Result<Pruned, TableError> {
     let mut pruned = Pruned::default();
     let mut kept = out.replace(Table::Subgraphs)?.published();
     for row in suite.read::<SampleRow>(Table::Subgraphs)? {
         let row = row?;
-        // A graph that cannot be parsed is reported when it is used.
+        // A graph that cannot be parsed stays; it is reported when it is used.
         let unseen = parse(&row.path, &row.files).ok().and_then(|sample| sample.graph.unseen());
         match unseen {
             Some(unseen) => pruned.graphs.push((row.path, unseen.to_string())),
@@ -46,7 +46,7 @@ pub fn prune(suite: &Dataset, out: &Dataset) -> Result<Pruned, TableError> {
             tasks.push(task)?;
         }
     }
-    // Both tables are written before either is put in place, so an error leaves the suite consistent.
+    // Both tables are complete before either of them is put in place, so that an error leaves the suite consistent.
     kept.finish()?;
     tasks.finish()?;
     Ok(pruned)

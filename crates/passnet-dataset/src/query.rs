@@ -1,4 +1,4 @@
-//! Looking into a dataset.
+//! Queries of the tables of a dataset.
 
 mod text;
 
@@ -13,30 +13,30 @@ use crate::{
     store::{GraphKind, SampleRow, TableError},
 };
 
-/// Filter for samples. An empty field or `None` takes all.
+/// Filter for samples. An empty field or `None` admits all samples.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Every one of these ops occurs.
+    /// Ops that must all occur.
     pub ops: Vec<String>,
-    /// One input has this type ...
+    /// Some input has this dtype ...
     pub dtype: Option<DType>,
-    /// ... and at least this many bytes.
+    /// ... and at least this many bytes. Both conditions are for the same input.
     pub min_input_bytes: Option<u64>,
     pub source: Option<String>,
     pub kind: Option<GraphKind>,
-    /// At least this many ops.
+    /// Least number of ops.
     pub min_ops: Option<usize>,
-    /// At most this many ops.
+    /// Largest number of ops.
     pub max_ops: Option<usize>,
 }
 
 impl Filter {
-    /// Returns whether a sample is taken.
+    /// Returns whether the filter admits a sample.
     pub fn admits(&self, row: &SampleRow) -> bool {
         let fits_input = self.dtype.is_none() && self.min_input_bytes.is_none()
             || row.inputs.iter().any(|input| {
                 self.dtype.is_none_or(|dtype| input.dtype == dtype)
-                    // A size beyond 64 bits is more than any bound.
+                    // A size that does not fit 64 bits is larger than any bound.
                     && self.min_input_bytes.is_none_or(|min| input.nbytes().is_none_or(|bytes| bytes >= min))
             });
         fits_input
@@ -48,7 +48,7 @@ impl Filter {
     }
 }
 
-/// Returns the samples that a filter takes, in order; damaged parts are errors among them.
+/// Returns the samples that a filter admits, in order. A damaged part is an error among them.
 ///
 /// # Errors
 /// If the table cannot be listed.
@@ -61,22 +61,22 @@ pub fn query(
     Ok(rows.filter(move |row| row.as_ref().map_or(true, |row| filter.admits(row))))
 }
 
-/// Error of looking for one sample.
+/// Error of a search for one sample.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The table cannot be listed, or a damaged part may hold the sample.
     #[error(transparent)]
     Store(#[from] TableError),
-    /// Two samples fit.
+    /// Two samples match.
     #[error("both {0} and {1} end in `{2}`; name a longer part of the path")]
     Ambiguous(String, String, String),
-    /// No sample fits.
+    /// No sample matches.
     #[error("no sample of {0} ends in `{1}`; `passnet dataset query` lists them")]
     Missing(Table, String),
 }
 
-/// Returns the sample with this path, or the only one whose path ends so. Damaged rows are skipped, and reported if there is
-/// no such sample.
+/// Returns the sample with this path, or the only sample whose path ends with it. Damaged rows are skipped. They are reported
+/// only if no sample is found.
 ///
 /// # Errors
 /// If there is no such sample, or more than one.
@@ -109,7 +109,7 @@ pub fn find(dataset: &Dataset, table: Table, name: &str) -> Result<SampleRow, Fi
     }
 }
 
-/// Returns the facts on a sample as lines for people.
+/// Returns the facts about a sample as lines for people.
 pub fn describe(row: &SampleRow) -> String {
     let optional = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let mut lines = vec![
@@ -138,26 +138,26 @@ pub struct SampleCounts {
     pub samples: usize,
     /// Number of ops in all of them.
     pub ops: usize,
-    /// Samples by number of ops: the key is the exponent of the power of two at or below it.
+    /// Number of samples by number of ops: the key is the exponent of the largest power of two that is not above the number.
     pub by_size: BTreeMap<u32, usize>,
-    /// Samples by source (`-` where unknown).
+    /// Number of samples by source (`-` where unknown).
     pub by_source: BTreeMap<String, usize>,
-    /// Samples by field of use (`-` where unknown).
+    /// Number of samples by field of use (`-` where unknown).
     pub by_domain: BTreeMap<String, usize>,
-    /// Samples by kind.
+    /// Number of samples by kind.
     pub by_kind: BTreeMap<GraphKind, usize>,
-    /// Inputs by type.
+    /// Number of inputs by dtype.
     pub by_dtype: BTreeMap<DType, usize>,
-    /// Number of occurrences of each op.
+    /// Number of occurrences by op.
     pub by_op: BTreeMap<String, usize>,
-    /// Distinct samples on each rung.
+    /// Number of distinct samples on each rung.
     pub distinct: Vec<(Rung, usize)>,
     /// Files and rows that could not be read.
     pub failures: Vec<SkippedData>,
 }
 
 impl SampleCounts {
-    /// Returns the counts as `--json` prints them.
+    /// Returns the counts in the form that `--json` prints.
     pub fn printed(&self) -> PrintedCounts {
         PrintedCounts {
             schema_version: passnet_record::SCHEMA_VERSION,
@@ -174,7 +174,7 @@ impl SampleCounts {
     }
 }
 
-/// [`SampleCounts`] with the names that JSON has for them.
+/// [`SampleCounts`] with the field names of its JSON form.
 #[derive(Clone, Debug, Serialize)]
 pub struct PrintedCounts {
     schema_version: u32,
@@ -189,7 +189,7 @@ pub struct PrintedCounts {
     distinct: BTreeMap<&'static str, usize>,
 }
 
-/// Counts over one table.
+/// Returns the counts over one table.
 ///
 /// # Errors
 /// If the table cannot be listed.

@@ -1,4 +1,4 @@
-//! Repair of a table: what can be read of damaged files is written again.
+//! Repair of a table: rows of damaged files that can be read are written to new files.
 
 use std::path::PathBuf;
 
@@ -10,21 +10,21 @@ use crate::{
 /// A file that was replaced because some of its rows cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
-    /// The file, which is kept as `damaged-...`.
+    /// The damaged file, which is kept as `damaged-...`.
     pub path: PathBuf,
     /// The first error.
     pub error: String,
-    /// Rows that were read and kept.
+    /// Number of rows that were read and kept.
     pub kept: usize,
 }
 
-/// Replaces the files of a table that have rows that cannot be read, or other bytes than were written. Rows that can be read stay in their
-/// order; a damaged file is kept next to the table. A table without damage is not written.
+/// Replaces those files of a table in which some rows cannot be read or some bytes have changed. Rows that can be read stay in
+/// their order. A damaged file is kept next to the table. A table without damage is not written.
 ///
 /// # Errors
 /// If the table cannot be listed or written.
 pub fn repair<R: Row + 'static>(dataset: &Dataset, table: Table) -> Result<Vec<Repaired>, TableError> {
-    // Parquet detects damage of pages only where it has checksums; these cover the whole file.
+    // Parquet detects damage only in pages that have checksums. The checksums of the table cover whole files.
     let altered = dataset.find_altered(table)?;
     let mut found = Vec::new();
     for part in dataset.parts(table)? {

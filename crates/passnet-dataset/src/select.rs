@@ -1,4 +1,4 @@
-//! Selection of op sequences for an evaluation set: those with the most transitions not yet seen, rare ones first.
+//! Selection of op sequences for an evaluation set: sequences with the most unseen transitions first, then rare ones.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -7,18 +7,18 @@ use std::{
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Pseudo-count of every transition, seen or not.
+/// Pseudo-count that is added to every transition.
 const SMOOTHING: f64 = 1e-3;
 
 /// Chooses `k` of `sequences` and returns their indices in the order of choice.
 ///
-/// A transition is a pair of neighbouring ops. A sequence is worth the number of its transitions that no chosen one
-/// has, times one plus its rarity; equal worth is resolved by that number, then rarity, then length, then index.
-/// Rarity is the mean -ln P(next | op) over its transitions, scaled to 0..=1 over all sequences. All of this is the
-/// published `select_evaluation_subset`; as there, once every transition is covered, rare sequences are chosen first.
+/// A transition is a pair of neighbouring ops. The worth of a sequence is the number of its transitions that no chosen sequence
+/// has, times one plus its rarity. Ties are resolved by that number, then rarity, then length, then index. Rarity is the mean of
+/// -ln P(next | op) over the transitions of the sequence, scaled to 0..=1 over all sequences. This is the published
+/// `select_evaluation_subset`. As in that function, rare sequences are chosen first once every transition is covered.
 ///
-/// Worth only falls during the selection, so sequences wait in a heap and are looked at again only when they come
-/// up: about O(n log n) for all practical inputs instead of O(k n).
+/// The worth of a sequence only falls during the selection. So sequences wait in a heap, and a worth is computed again only when
+/// its sequence is at the top: about O(n log n) for all practical inputs instead of O(k n).
 pub fn select_subset<S: AsRef<str>>(sequences: &[Vec<S>], k: usize) -> Vec<usize> {
     if k >= sequences.len() {
         return (0..sequences.len()).collect();
@@ -46,8 +46,7 @@ pub fn select_subset<S: AsRef<str>>(sequences: &[Vec<S>], k: usize) -> Vec<usize
     {
         let Reverse(index) = top.index;
         let now = worth(index, &covered);
-        // The entry was made before other sequences were chosen. Its new worth may be below that of the next
-        // one.
+        // The worth was computed before other sequences were chosen. The new worth may be below that of the next entry.
         if now.new < top.new {
             waiting.push(now);
             continue;
@@ -58,7 +57,7 @@ pub fn select_subset<S: AsRef<str>>(sequences: &[Vec<S>], k: usize) -> Vec<usize
     chosen
 }
 
-/// Worth of a sequence at one moment; the largest is chosen.
+/// Worth of a sequence at one moment. The sequence with the largest worth is chosen.
 struct Worth {
     new: usize,
     rarity: f64,
@@ -92,7 +91,7 @@ impl PartialEq for Worth {
 
 impl Eq for Worth {}
 
-/// Pairs of neighbouring ops of each sequence, ops numbered by first appearance.
+/// Returns the pairs of neighbouring ops of each sequence. Ops are numbered by first appearance.
 fn transitions<S: AsRef<str>>(sequences: &[Vec<S>]) -> Vec<Vec<(u32, u32)>> {
     let mut ids: FxHashMap<&str, u32> = FxHashMap::default();
     let numbered = sequences.iter().map(|sequence| {
@@ -115,7 +114,7 @@ fn rarity<S: AsRef<str>>(sequences: &[Vec<S>], transitions: &[Vec<(u32, u32)>]) 
         *rows.entry(from).or_default() += 1.0;
     }
     let surprise = |&(from, to): &(u32, u32)| {
-        // The published formula smooths over the whole vocabulary, which makes rare predecessors surprising.
+        // The published formula smooths over the whole vocabulary, which increases the rarity of transitions from rare ops.
         let probability = (pairs[&(from, to)] + SMOOTHING) / (rows[&from] + SMOOTHING * ops.len() as f64);
         -probability.ln()
     };

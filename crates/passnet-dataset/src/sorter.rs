@@ -1,4 +1,4 @@
-//! Rows in the order of their paths, more of them than memory holds: sorted files that are merged.
+//! Sorts more rows by path than fit in memory: sorted files are written and then merged.
 
 use std::{
     cmp::Reverse,
@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 use crate::store::{Row, SampleRow, TableError, TableReader, TableWriter};
 
-/// Rows of this size, before encoding, stay in memory.
+/// Size in bytes, before encoding, of the rows that stay in memory.
 const MEMORY: usize = 256 << 20;
 
-/// Sorts rows, in bounded memory. Paths are distinct.
+/// Sorter of rows, in bounded memory. Paths must be distinct.
 pub(crate) struct Sorter {
     folder: PathBuf,
-    /// Folder of the files: created when it is needed, deleted with the sorter.
+    /// Folder of the sorted files. It is created when it is needed and deleted with the sorter.
     scratch: Option<TempDir>,
     /// Sorted files.
     runs: Vec<PathBuf>,
@@ -30,7 +30,7 @@ pub(crate) struct Sorter {
 pub(crate) type Sorted = Box<dyn Iterator<Item = Result<SampleRow, TableError>>>;
 
 impl Sorter {
-    /// One that puts its files into a folder below `folder`, which is made if it is not there.
+    /// Creates a sorter that writes its files to a folder below `folder`. `folder` is created if it does not exist.
     pub(crate) fn new(folder: &Path) -> Self {
         Self::with_memory(folder, MEMORY)
     }
@@ -50,7 +50,7 @@ impl Sorter {
         if self.pending_bytes > self.memory { self.write_run() } else { Ok(()) }
     }
 
-    /// Returns all rows.
+    /// Returns all rows in the order of their paths.
     ///
     /// # Errors
     /// If a file cannot be written or read.
@@ -95,21 +95,21 @@ fn scratch_in(folder: &Path) -> Result<TempDir, TableError> {
     tempfile::Builder::new().prefix(".incomplete-").tempdir_in(folder).map_err(io)
 }
 
-/// The rows of several sorted files in one order.
+/// Merges the rows of several sorted files into one order.
 struct Merge {
     readers: Vec<TableReader<SampleRow>>,
     /// The next row of each file.
     heads: Vec<Option<SampleRow>>,
-    /// Paths of the heads, the least first, with their files.
+    /// Paths of the heads, the smallest first, with the numbers of their files.
     order: BinaryHeap<Reverse<(String, usize)>>,
-    /// Deleted when all is read.
+    /// Folder of the sorted files, which is deleted when all rows are read.
     _scratch: Option<TempDir>,
 }
 
 impl Merge {
     fn refill(&mut self, run: usize) -> Result<(), TableError> {
         self.heads[run] = self.readers[run].next().transpose()?;
-        // The heap holds paths only: rows have their files and would be moved at each step.
+        // The heap holds only paths, because rows contain files and would be moved at each step.
         self.order.extend(self.heads[run].as_ref().map(|row| Reverse((row.path.clone(), run))));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The Parquet store: one row per graph, subgraph or task. `docs/reference/dataset-schema.md` describes the columns.
 //!
-//! Rows keep the files of a sample verbatim, so that importing and exporting lose nothing; the other columns are
-//! derived from them for queries. A file is written under another name and renamed when complete, so a file that exists
-//! is whole. Reading continues after a damaged row group.
+//! Rows contain the files of a sample verbatim, so that import and export lose nothing. The other columns are derived from the
+//! files for queries. A file is written under a temporary name and renamed when it is complete, so a file of a table is always
+//! complete. After a damaged row group, reading continues with the next one.
 
 mod annotation;
 mod columns;

@@ -1,4 +1,5 @@
-//! Suites: evaluation tasks with graphs that are proven to run, and the training split that shares nothing with them.
+//! Suites: evaluation tasks with graphs that are proven to run, and a training split that has no task or structure in common with
+//! them.
 
 mod candidates;
 mod card;
@@ -44,22 +45,22 @@ use write::write_suite;
 /// Name of the training split.
 pub const TRAIN: &str = "passbench-train";
 
-/// More tasks than wanted are tried at once, since of some no graph runs.
+/// Factor by which more tasks are tried at once than are wanted, because some tasks have no graph that runs.
 const SPARE: usize = 2;
 
-/// Training tasks whose graphs are proven at once.
+/// Number of training tasks whose graphs are proven at once.
 const TOGETHER: usize = 64;
 
 /// Builds the suites of `plans` and the training split below `out` from the annotated graphs and the subgraphs of `dataset`.
 ///
-/// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by how many graphs they are in; plans that
-/// come first choose first, and no two suites share an op sequence. Trivial tasks and fields of use keep to their
-/// shares ([`Shares`]). A task gets distinct graphs from as many places as there are, then variants of them at other
-/// dtypes and extents. All other op sequences, those of the subgraphs of `finer` too, are training tasks, without the
-/// graphs whose structure a suite has. Every graph is proven to run within bounds: its shapes are propagated, then it
-/// is called twice and has to return the same, without NaN.
+/// Tasks are chosen by rarity and coverage ([`crate::select`]), single ops by the number of graphs that contain them. Earlier
+/// plans choose first, and no two suites have the same op sequence. Trivial tasks and fields of use stay within their shares
+/// ([`Shares`]). A task gets distinct graphs from as many places as possible, then variants of them with other dtypes and
+/// extents. All other op sequences, including those of the subgraphs of `finer`, are training tasks, without graphs whose
+/// structure a suite has. Every graph is proven to run within bounds: its shapes are propagated, then it is called twice and has
+/// to return equal values, without NaN.
 ///
-/// Proofs are kept in the dataset, so that the same call continues an interrupted one.
+/// Proofs are stored in the dataset, so that the same call continues an interrupted one.
 ///
 /// # Errors
 /// If a table cannot be listed or written.
@@ -111,7 +112,7 @@ pub fn build(
     Ok(built)
 }
 
-/// Chooses the tasks of a plan: op sequences in the order of preference, each with graphs that `prove` lets pass.
+/// Chooses the tasks of a plan: op sequences in the order of preference, each with graphs for which `prove` succeeds.
 fn evaluation_tasks(
     dataset: &Dataset,
     plan: &SuitePlan,
@@ -126,7 +127,7 @@ fn evaluation_tasks(
     let mut filling = Filling::new(bounds.shares, plan.tasks);
     let mut tasks = Vec::new();
     let mut tried = BTreeSet::new();
-    // Once no language model is left, others take the places that are kept for them.
+    // When no task of a language model is left, other tasks take the places that are reserved for them.
     for all_fields in [false, true] {
         filling.all_fields = all_fields;
         while tasks.len() < plan.tasks {
@@ -157,12 +158,12 @@ fn evaluation_tasks(
     Ok(tasks)
 }
 
-/// Graphs and sequences of evaluation, which training may not have.
+/// Graphs and sequences of evaluation, which training must not contain.
 #[derive(Default)]
 struct Taken {
     sequences: BTreeSet<String>,
     structures: BTreeSet<String>,
-    /// Ops of full graphs that evaluation graphs were cut from.
+    /// Ops of full graphs from which evaluation graphs were cut.
     places: OpPlaces,
 }
 
@@ -174,18 +175,18 @@ impl Taken {
     }
 }
 
-/// Returns rows to choose from for each wanted task: its unchanged graphs, then variants, in the order of preference.
+/// Returns candidate rows for each wanted task, in the order of preference: unchanged graphs first, then variants.
 fn vary_all(
     dataset: &Dataset,
     plan: &SuitePlan,
     wanted: &[(&str, &CandidateGroup)],
     casts: CastRule,
 ) -> Result<BTreeMap<String, Vec<SampleRow>>, TableError> {
-    // Which ranges to cut from which graph, and for which task.
+    // Ranges to cut, by full graph, each with its task.
     let mut cuts: BTreeMap<&str, Vec<Cut<'_>>> = BTreeMap::new();
     for (key, group) in wanted {
         let bases = group.spread(plan.graphs);
-        // Twice as many as the task has room for, since some variants do not run.
+        // Twice as many as the task has room for, because some variants do not run.
         let variants = (2 * plan.graphs).div_ceil(bases.len());
         for (rank, base) in bases.into_iter().enumerate() {
             cuts.entry(&base.path).or_default().push(Cut { key, rank, range: base.range, variants });
@@ -228,15 +229,15 @@ type RankedRow = ((usize, usize), SampleRow);
 
 struct Cut<'a> {
     key: &'a str,
-    /// Place of the base graph in its task.
+    /// Position of the base graph in its task.
     rank: usize,
     range: OpRange,
-    /// Number of variants to make, the unchanged graph included.
+    /// Number of variants to make, including the unchanged graph.
     variants: usize,
 }
 
 impl Parent {
-    /// Returns the variants in an order in which the first few differ both in dtype and in extents.
+    /// Returns the variants, ordered so that the first few differ both in dtype and in extents.
     fn variants_in_order(&self) -> Vec<Variant> {
         let mut variants = self.variants();
         let casts = 1 + variants.iter().filter_map(|variant| variant.cast).max().map_or(0, |last| last + 1);
@@ -252,8 +253,8 @@ impl Parent {
     }
 }
 
-/// Returns all op sequences of the datasets that evaluation does not have, each with a few graphs that it does not have; of a
-/// sequence that several datasets have, those of the first.
+/// Returns all op sequences of the datasets that evaluation does not have, each with a few graphs that evaluation does not have.
+/// If several datasets have a sequence, the first one provides the graphs.
 fn training(
     pools: Vec<(&Dataset, Groups)>,
     taken: &Taken,
@@ -267,14 +268,14 @@ fn training(
             if taken.sequences.contains(&key) || tasks.contains_key(&key) || !sequences.insert(key.clone()) {
                 continue;
             }
-            // Equal structure is enough to exclude a graph, with any shapes: a model would learn the kernel.
+            // Equal structure with any shapes excludes a graph: a model could learn the kernel from it.
             let free =
                 group.candidates.into_iter().filter(|candidate| !taken.structures.contains(&candidate.structure));
             wanted.extend(free.take(bounds.train_graphs).map(|candidate| (candidate.path, key.clone())));
         }
-        // Unreadable rows were reported when the groups were made.
+        // Unreadable rows were reported when the groups were formed.
         for row in dataset.read::<SampleRow>(Table::Subgraphs)?.flatten() {
-            // Models of the evaluation split are not for training: the two graphs would be parts of the same model.
+            // Models of the evaluation split are not used for training, because both graphs would be parts of the same model.
             let is_evaluated = || row.origins.iter().any(|origin| bounds.only_evaluates(&origin.path));
             let key = wanted.remove(&row.path).filter(|_| !taken.places.has_origin_of(&row) && !is_evaluated());
             if let Some(key) = key {

@@ -1,4 +1,5 @@
-//! The ledger: one line for each model that was tried, in the directory of the samples. `docs/reference/extract.md` has its schema.
+//! The ledger: one line for each model that was tried, in a file in the directory of the samples. `docs/reference/extract.md`
+//! describes the lines.
 
 use std::{
     collections::HashMap,
@@ -20,16 +21,16 @@ pub struct CaptureLedger {
     file: File,
     settings: CaptureSettings,
     models: HashMap<String, CapturedModel>,
-    /// Lines that could not be read.
+    /// Descriptions of lines that could not be read.
     pub remarks: Vec<String>,
 }
 
 impl CaptureLedger {
-    /// Opens the ledger of a directory, which is made where it is missing. Lines of other settings are left alone, and so
-    /// is a last line that was cut off.
+    /// Opens the ledger of a directory, which is created if it does not exist. Lines of other settings are ignored but kept, and
+    /// so is a last line that was cut off.
     ///
     /// # Errors
-    /// If another process has it open, or it cannot be read.
+    /// If another process has the ledger open, or the ledger cannot be read.
     pub fn open(directory: &Path, settings: CaptureSettings) -> Result<Self, CaptureError> {
         let path = directory.join(LEDGER);
         let failed = |source| CaptureError::CaptureLedger { path: path.clone(), source };
@@ -54,7 +55,7 @@ impl CaptureLedger {
                 Err(error) => remarks.push(format!("{}: a line is skipped: {error}", path.display())),
             }
         }
-        // A line that was cut off is ended, so that the next one does not continue it.
+        // A line that was cut off gets a line break, so that the next line does not continue it.
         if text.last().is_some_and(|&last| last != b'\n') {
             file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n")).map_err(failed)?;
         }
@@ -66,29 +67,29 @@ impl CaptureLedger {
         self.models.get(spec)
     }
 
-    /// Returns the models that need not be tried again: those whose samples are there, and unless `retry` those that
-    /// failed. A function in a file is always tried, since the file may have changed.
+    /// Returns the models that need not be tried again: those whose samples exist and, unless `retry` is true, those that failed.
+    /// A function in a file is always tried again, because the file may have changed.
     pub fn done(&self, retry: bool) -> impl Iterator<Item = &str> {
         self.models.values().filter(move |model| self.is_done(model, retry)).map(|model| model.spec.as_str())
     }
 
     fn is_done(&self, model: &CapturedModel, retry: bool) -> bool {
-        // `graph_net.json` is written last, so its folder is whole.
+        // `graph_net.json` is written last, so a folder that contains it is complete.
         let complete = |folder: &String| self.directory.join(folder).join("graph_net.json").is_file();
         let settled = if model.is_ok() { model.folders.iter().all(complete) } else { !retry };
         settled && !model.spec.contains(".py:")
     }
 
-    /// Adds a line.
+    /// Adds a line for a model.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the line cannot be written.
     pub fn add(&mut self, model: CapturedModel) -> Result<(), CaptureError> {
         let failed = |source| CaptureError::CaptureLedger { path: self.directory.join(LEDGER), source };
         let line = LedgerLine { schema_version: LEDGER_VERSION, settings: self.settings.clone(), model };
         let mut text = serde_json::to_string(&line).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        // One write, so that a line is whole or missing its end.
+        // One write, so that only the end of a line can be missing.
         self.file
             .write_all(text.as_bytes())
             .map_err(|source| CaptureError::CaptureLedger { path: self.directory.join(LEDGER), source })?;

@@ -6,34 +6,34 @@ use serde::Serialize;
 
 use passnet_record::CapturedModel;
 
-/// The models of this call, those of earlier calls included.
+/// Counts of the models of this call, including models that earlier calls had captured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     pub schema_version: u32,
-    /// Models with samples.
+    /// Number of models with samples.
     pub captured: usize,
-    /// Models without.
+    /// Number of models without samples.
     pub failed: usize,
     /// Number of these models that earlier calls had recorded.
     pub reused: usize,
-    /// Graphs of all models.
+    /// Number of graphs of all models.
     pub graphs: usize,
-    /// Operations of all graphs.
+    /// Number of operations of all graphs.
     pub ops: usize,
-    /// CPU time of all models.
+    /// CPU time of all models, in seconds.
     pub cpu_seconds: f64,
-    /// Models that run operators outside of their graphs.
+    /// Number of models that run operators outside of their graphs.
     pub partial: usize,
-    /// Models whose graphs need operators that PyTorch does not define.
+    /// Number of models whose graphs need operators that PyTorch does not define.
     pub custom: usize,
     /// Number of failures by kind.
     pub failures: BTreeMap<String, usize>,
-    /// The models by name.
+    /// The models, ordered by name.
     pub models: Vec<CapturedModel>,
 }
 
 impl Summary {
-    /// Counts models; an earlier call had recorded `reused` of them.
+    /// Counts models. `reused` is the number of models that an earlier call had recorded.
     pub fn new(mut models: Vec<CapturedModel>, reused: usize) -> Self {
         models.sort_by(|a, b| a.spec.cmp(&b.spec));
         let mut failures = BTreeMap::new();
@@ -56,7 +56,7 @@ impl Summary {
         }
     }
 
-    /// Returns whether there are models, and all of them failed in one of these ways.
+    /// Returns whether there are models, and all of them have one of these statuses.
     pub fn all_are(&self, statuses: &[&str]) -> bool {
         !self.models.is_empty() && self.models.iter().all(|model| statuses.contains(&model.status.as_str()))
     }

@@ -8,9 +8,9 @@ use passnet_record::CapturedModel;
 
 use super::summary::Summary;
 
-/// Models are listed one by one up to this number.
+/// Largest number of models that are listed one by one.
 const LISTED: usize = 40;
-/// Failures of one kind that are named.
+/// Number of failures of each kind that are named.
 const EXAMPLES: usize = 5;
 
 impl Summary {
@@ -58,7 +58,7 @@ impl Summary {
         rows
     }
 
-    /// Returns the parts that Dynamo left out, by operator, with the models that have them.
+    /// Returns a table of the parts that Dynamo left out, by operator, with their models.
     fn left_out_table(&self) -> TextTable {
         let mut operators: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for model in &self.models {

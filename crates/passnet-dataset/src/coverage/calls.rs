@@ -1,4 +1,4 @@
-//! Calls in canonical form: arguments by name, defaults filled in, one name for each function.
+//! Calls in canonical form: arguments by name, defaults filled in, and one name for each function.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use rustc_hash::FxHashMap;
 use super::corpus::Corpus;
 use crate::annotate::Runner;
 
-/// Calls in one question to PyTorch.
+/// Number of calls in one question to PyTorch.
 const CALLS_PER_QUESTION: usize = 4000;
 
-/// Calls in canonical form, as PyTorch returned them. The inputs of each graph are the values that the calls refer to, in the order
-/// of their first use.
+/// Calls in canonical form, as PyTorch returned them. The inputs of each graph are the values that the calls refer to, in the
+/// order of their first use.
 struct Forms {
     graphs: Vec<Graph>,
 }
@@ -23,7 +23,7 @@ impl Corpus {
     /// Returns the graphs with all calls in canonical form. Nodes and values have the numbers that they have in the samples.
     ///
     /// # Errors
-    /// The sentence of the runner, or the law that an answer of it breaks.
+    /// One sentence: the error of the runner, or the law of graphs that its answer breaks.
     pub fn canonical(&self, runner: &dyn Runner) -> Result<Vec<Graph>, String> {
         let graphs: Vec<Graph> =
             self.graphs.par_iter().map(|graph| graph.sample.graph.with_device("cpu", None)).collect();
@@ -35,7 +35,7 @@ impl Corpus {
     }
 }
 
-/// For each node of each graph the number of its call, and for each number a node that makes the call.
+/// Returns, for each node of each graph, the number of its call, and for each number a node that makes the call.
 fn distinct(graphs: &[Graph]) -> (Vec<Vec<u32>>, Vec<(usize, usize)>) {
     let keys: Vec<Vec<String>> =
         graphs.par_iter().map(|graph| graph.nodes().map(|node| key(graph, &node)).collect()).collect();
@@ -57,7 +57,7 @@ fn distinct(graphs: &[Graph]) -> (Vec<Vec<u32>>, Vec<(usize, usize)>) {
     (numbers, examples)
 }
 
-/// Values that a call refers to, in the order in which it mentions them first.
+/// Returns the values to which a call refers, in the order of their first use in the call.
 fn operands(node: &Node<'_>) -> Vec<ValueId> {
     let mut operands = Vec::new();
     for value in node.operands() {
@@ -68,7 +68,7 @@ fn operands(node: &Node<'_>) -> Vec<ValueId> {
     operands
 }
 
-/// Text of a call that is equal for calls that differ only in the values they refer to.
+/// Returns a text that is equal for calls that differ only in the values they refer to.
 fn key(graph: &Graph, node: &Node<'_>) -> String {
     let operands = operands(node);
     let mut text = String::with_capacity(64);
@@ -91,7 +91,7 @@ fn write_arg(graph: &Graph, arg: Arg, operands: &[ValueId], text: &mut String) {
     // Writing to a string cannot fail.
     let _ = match arg {
         Arg::Value(value) => write!(text, "%{}", operands.iter().position(|&known| known == value).unwrap_or(0)),
-        // By bits: 0.0 and -0.0 are different constants, and NaN does not equal itself.
+        // By bits, because 0.0 and -0.0 are different constants and NaN does not equal itself.
         Arg::Float(value) => write!(text, "f{:x}", value.to_bits()),
         Arg::Str(id) => write!(text, "{:?}", graph.str(id)),
         Arg::Attr(id) => write!(text, "a{:?}", graph.str(id)),
@@ -140,7 +140,7 @@ impl Forms {
             let form = &self.graphs[call as usize / CALLS_PER_QUESTION];
             let said = form.node(NodeId((call as usize % CALLS_PER_QUESTION) as u32));
             let operands = operands(&node);
-            // A value that the call does not have is caught by the verifier.
+            // If the call does not have the value, the verifier reports an error.
             let mut value = |local: ValueId| operands.get(local.index()).copied().unwrap_or(ValueId(u32::MAX));
             let args: Vec<Arg> = said.args.iter().map(|&arg| builder.copy_arg(form, arg, &mut value)).collect();
             let kwargs: Vec<(&str, Arg)> = said
@@ -156,10 +156,10 @@ impl Forms {
     }
 }
 
-/// One graph that makes all the calls, each on inputs of the graph.
+/// Returns one graph that makes all the calls, each on inputs of the graph.
 fn joined(graphs: &[Graph], examples: &[(usize, usize)]) -> Result<Graph, VerifyError> {
     let nodes = || examples.iter().map(|&(graph, node)| (&graphs[graph], graphs[graph].node(NodeId(node as u32))));
-    // The calls share inputs, as canonical form does not depend on what values are.
+    // The calls share inputs, because the canonical form of a call does not depend on its values.
     let most = nodes().map(|(_, node)| operands(&node).len()).max().unwrap_or(0);
     let mut builder = Graph::builder();
     let inputs: Vec<ValueId> = (0..most).map(|input| builder.input(&format!("value_{input}"))).collect();

@@ -1,4 +1,4 @@
-//! Matches judged: which types a pass refuses, and where its results are wrong.
+//! Evaluation of matches: finds the types that a pass refuses, and the matches where its results are wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +18,16 @@ use super::{
 };
 use crate::annotate::Runner;
 
-/// Amount of checking.
+/// Limits of the check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
-    /// Matches of each pass that are judged; every class of types has one before one has two.
+    /// Number of matches of each pass that are judged. Each class of types gets one before any class gets a second.
     pub samples: usize,
-    /// Graphs of each pass whose types are asked for.
+    /// Number of graphs of each pass whose types are computed.
     pub graphs: usize,
     /// Bytes of inputs above which a match is not judged.
     pub max_bytes: u64,
-    /// Device that types are for: `cpu` or `cuda`.
+    /// Device for which types are computed: `cpu` or `cuda`.
     pub device: String,
 }
 
@@ -36,20 +36,20 @@ pub struct CheckOptions {
 pub struct JudgedMatch {
     /// Status of the evaluation.
     pub status: Status,
-    /// Reason, where it is not correct.
+    /// Reason, if the status is not `correct`.
     pub message: Option<String>,
 }
 
 /// Evaluates one pass on the graph of one match. Several threads call it.
 pub trait Judge: Sync {
-    /// Evaluates.
+    /// Evaluates the pass with the number `pattern` on a sample.
     ///
     /// # Errors
     /// One sentence, if there is no verdict.
     fn judge(&self, pattern: usize, sample: &GraphSample) -> Result<JudgedMatch, String>;
 }
 
-/// A match that can stand alone.
+/// A match that can be cut out as a separate graph.
 struct StandaloneMatch {
     path: String,
     nodes: Vec<String>,
@@ -64,8 +64,8 @@ struct MatchesOfTypes {
     candidates: Vec<StandaloneMatch>,
 }
 
-/// Sorts the matches of each pattern by the types of their inputs, and has some of each class judged. One entry
-/// per pattern.
+/// Groups the matches of each pattern by the types of their inputs, and lets `judge` evaluate some of each class. Returns one
+/// entry per pattern.
 pub fn check(
     corpus: &Corpus,
     (places, patterns): (&[Places], &[NamedPattern]),
@@ -83,10 +83,10 @@ pub fn check(
     classes.collect()
 }
 
-/// A graph for a device, and its types; or why they are not known.
+/// A graph for a device and the types of its values, or the reason why they are not known.
 type TypedOrReason = Result<(Graph, Vec<Type>), String>;
 
-/// Returns the types of the values of some graphs of each pattern, spread evenly over those where it matches.
+/// Returns the types of the values of some graphs of each pattern, spread evenly over the graphs in which it matches.
 fn graph_types(
     corpus: &Corpus,
     places: &[Places],
@@ -97,7 +97,7 @@ fn graph_types(
     for place in places {
         by_pattern.entry(place.pattern).or_default().push(place.graph);
     }
-    // A graph in which several patterns match is asked for once.
+    // A set, so that a graph in which several patterns match is asked for once.
     let wanted: BTreeSet<usize> = by_pattern
         .values()
         .flat_map(|graphs| spread(graphs.len(), options.graphs).map(|index| graphs[index]))
@@ -124,7 +124,7 @@ fn graph_types(
     wanted.par_iter().map(ask).collect()
 }
 
-/// At most `most` of `0..count`, spread evenly.
+/// Returns at most `most` of the numbers `0..count`, spread evenly.
 fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let taken = count.min(most);
     (0..taken).map(move |index| index * count / taken)
@@ -167,7 +167,7 @@ fn node_names(graph: &Graph, found: &Match) -> Vec<String> {
     found.nodes.iter().flatten().map(|&node| graph.node(node).name.to_owned()).collect()
 }
 
-/// Judges candidates, those of large classes first, and small, large and middle ones of each class.
+/// Judges candidates: large classes first, and in each class small, large and middle-sized candidates.
 fn judge_classes(
     pattern: usize,
     classes: BTreeMap<String, MatchesOfTypes>,
@@ -180,10 +180,10 @@ fn judge_classes(
     let mut left = options.samples;
     let mut classified = Vec::new();
     for (index, (types, mut class)) in classes.into_iter().enumerate() {
-        // The unused share of a class goes to the next ones.
+        // If a class does not use its share, the following classes get the rest.
         let share = left.div_ceil(can.saturating_sub(index).max(1)).min(left);
         class.candidates.sort_by_key(|candidate| candidate.site.bytes);
-        // Layers of one model give the same inputs many times, and an equal match has an equal verdict.
+        // Layers of one model give the same inputs many times. Equal matches have equal verdicts, so one of them is enough.
         class.candidates.dedup_by(|a, b| a.site.bytes == b.site.bytes && a.site.metas == b.site.metas);
         let chosen: Vec<&StandaloneMatch> =
             spread(class.candidates.len(), share).map(|n| &class.candidates[n]).collect();

@@ -1,4 +1,4 @@
-//! Patterns that want the same nodes: the pass that is applied first takes them.
+//! Conflicts between patterns that match the same nodes. The pass that is applied first replaces them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::search::Places;
 /// Two passes with matches that share nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// Number of the pass that comes first.
+    /// Number of the pass that is applied first.
     pub first: usize,
-    /// Number of the other one.
+    /// Number of the other pass.
     pub second: usize,
-    /// Graphs in which they conflict.
+    /// Number of graphs in which the two passes conflict.
     pub graphs: usize,
-    /// Pairs of matches that share nodes.
+    /// Number of pairs of matches that share nodes.
     pub overlaps: usize,
-    /// Matches of the second pass that share nodes with one of the first.
+    /// Number of matches of the second pass that share nodes with a match of the first.
     pub lost: usize,
 }
 
-/// Returns all pairs of patterns in conflict, those with most overlaps first.
+/// Returns all pairs of patterns in conflict, those with the most overlaps first.
 pub fn conflicts(places: &[Places]) -> Vec<Conflict> {
     let by_graph: Vec<&[Places]> = places.chunk_by(|a, b| a.graph == b.graph).collect();
     let counts: Vec<BTreeMap<(usize, usize), (usize, usize)>> =
@@ -36,14 +36,14 @@ pub fn conflicts(places: &[Places]) -> Vec<Conflict> {
         conflict.lost += lost;
     }
     let mut conflicts: Vec<Conflict> = total.into_values().collect();
-    // A stable sort of a sorted list: equal counts stay in the order of passes.
+    // The sort is stable, so pairs with equal counts stay in the order of passes.
     conflicts.sort_by_key(|conflict| std::cmp::Reverse(conflict.overlaps));
     conflicts
 }
 
-/// Overlaps and lost matches of each pair of patterns in one graph.
+/// Returns the numbers of overlaps and of lost matches for each pair of patterns in one graph.
 fn conflicts_in_graph(places: &[Places]) -> BTreeMap<(usize, usize), (usize, usize)> {
-    // By node, the matches that it belongs to, in the order of patterns.
+    // For each node, the matches that contain it, in the order of patterns.
     let mut owners: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
     for places in places {
         for (number, found) in places.matches.iter().enumerate() {
@@ -52,7 +52,7 @@ fn conflicts_in_graph(places: &[Places]) -> BTreeMap<(usize, usize), (usize, usi
             }
         }
     }
-    // A set, since two matches that share several nodes overlap once.
+    // A set, because two matches that share several nodes overlap once.
     let mut pairs = BTreeSet::new();
     for matches in owners.values() {
         for (index, &first) in matches.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The graphs that patterns are looked for in.
+//! The graphs in which patterns are searched.
 
 use std::path::{Path, PathBuf};
 
@@ -14,21 +14,21 @@ use crate::{
     store::{SampleRow, TableError},
 };
 
-/// Rows of a table that are parsed at a time.
+/// Number of rows of a table that are parsed at a time.
 const CHUNK: usize = 512;
 
-/// A graph with where it comes from.
+/// A graph with its origin.
 #[derive(Clone, Debug)]
 pub struct CorpusGraph {
     /// Path in the dataset.
     pub path: String,
-    /// Models that it occurs in: paths of the whole graphs it was cut from, or the model's name.
+    /// Models that contain the graph: paths of the whole graphs from which it was cut, or the name of the model.
     pub models: Vec<String>,
     /// The graph and its inputs.
     pub sample: Sample,
 }
 
-/// All graphs of a dataset, and what could not be read.
+/// All graphs of a dataset, and the samples that could not be read.
 #[derive(Debug, Default)]
 pub struct Corpus {
     /// The graphs in the order of the dataset.
@@ -40,7 +40,7 @@ pub struct Corpus {
 /// Reason why there is no corpus.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// Nothing is at the path, or no graph.
+    /// There is nothing at the path, or no graph.
     #[error("{path}: not a dataset or suite; name a folder with Parquet tables, tasks or samples")]
     Empty { path: PathBuf },
     /// A suite cannot be opened.
@@ -55,11 +55,11 @@ pub enum CorpusError {
 }
 
 impl Corpus {
-    /// Reads all graphs of a dataset (its table of whole graphs, else that of subgraphs), of an archive of a suite, or of all
+    /// Reads all graphs of a dataset (its table of whole graphs, or else of subgraphs), of an archive of a suite, or of all
     /// sample folders below a folder. Subgraphs of a dataset need no annotation. Damaged samples are failures in the result.
     ///
     /// # Errors
-    /// If nothing like a dataset is at the path.
+    /// If the path is none of these.
     pub fn open(path: &Path, table: Option<Table>) -> Result<Self, CorpusError> {
         let empty = || CorpusError::Empty { path: path.to_owned() };
         let corpus = if path.is_file() {
@@ -150,7 +150,7 @@ impl Corpus {
     }
 }
 
-/// Returns the sample of a row; without inputs where it is a subgraph that was not annotated.
+/// Returns the sample of a row. A subgraph that was not annotated has no inputs.
 fn parse_row(row: &SampleRow) -> Result<Sample, DescribeError> {
     match (row.files.text("weight_meta.py"), row.files.text("model.py")) {
         (None, Some(text)) => Ok(Sample {
@@ -175,7 +175,7 @@ impl CorpusGraph {
     }
 }
 
-/// Returns the table to read: the one asked for, else whole graphs, else subgraphs; `None` if the folder has no such table.
+/// Returns the table to read: the requested one, or else whole graphs, or else subgraphs; `None` if the folder has no such table.
 fn table_of(dataset: &Dataset, wanted: Option<Table>) -> Result<Option<Table>, TableError> {
     for table in wanted.map_or_else(|| vec![Table::Graphs, Table::Subgraphs], |table| vec![table]) {
         if !dataset.parts(table)?.is_empty() {
@@ -185,7 +185,7 @@ fn table_of(dataset: &Dataset, wanted: Option<Table>) -> Result<Option<Table>, T
     Ok(None)
 }
 
-/// Returns the folder of the model that a graph's path names: models of several graphs have folders `subgraph_N`.
+/// Returns the folder of the model in a graph's path. Models with several graphs have folders `subgraph_N`.
 fn model_of(path: &str) -> String {
     let is_part = |name: &str| name.starts_with("subgraph_") || name.bytes().all(|byte| byte.is_ascii_digit());
     match path.rsplit_once('/') {

@@ -1,4 +1,4 @@
-//! The result, as `docs/reference/match.md` defines its JSON form.
+//! The report of a search, in the JSON form of `docs/reference/match.md`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
 
 /// Version of the JSON form.
 pub const COVERAGE_VERSION: u32 = 1;
-/// Graphs that are named as examples.
+/// Number of graphs that are named as examples.
 const EXAMPLES: usize = 5;
 
 /// Matches of passes in a dataset.
@@ -21,15 +21,15 @@ const EXAMPLES: usize = 5;
 pub struct CoverageReport {
     /// [`COVERAGE_VERSION`].
     pub schema_version: u32,
-    /// Graphs that were searched.
+    /// Number of graphs that were searched.
     pub graphs: usize,
-    /// Models that they are of.
+    /// Number of models that contain these graphs.
     pub models: usize,
     /// One entry per pass, in the order of directories and of application.
     pub passes: Vec<PassCoverage>,
-    /// Pairs of passes that want the same nodes; numbers are places in `passes`.
+    /// Pairs of passes that match the same nodes. Their numbers are positions in `passes`.
     pub conflicts: Vec<Conflict>,
-    /// Wall time of each step.
+    /// Wall time of each step, in seconds.
     pub seconds: Seconds,
 }
 
@@ -40,34 +40,34 @@ pub struct PassCoverage {
     pub directory: String,
     /// Rule name.
     pub name: String,
-    /// Calls of its pattern.
+    /// Number of calls in the pattern of the pass.
     pub nodes: usize,
-    /// Reason why it cannot be searched for.
+    /// Reason why the pattern cannot be searched for, if there is one.
     pub error: Option<String>,
-    /// Earlier pass with the same pattern.
+    /// Number of an earlier pass with the same pattern, if there is one.
     pub same_as: Option<usize>,
-    /// Graphs in which it matches.
+    /// Number of graphs in which the pattern matches.
     pub graphs: usize,
-    /// Models of those graphs.
+    /// Number of models that contain those graphs.
     pub models: usize,
-    /// Matches in all graphs.
+    /// Number of matches in all graphs.
     pub matches: usize,
-    /// Some of the graphs.
+    /// Paths of some of the graphs.
     pub examples: Vec<String>,
-    /// Matches by the types of their inputs; empty unless matches were checked.
+    /// Matches by the types of their inputs. The list is empty unless matches were checked.
     pub types: Vec<TypeClass>,
 }
 
 /// Matches whose inputs have the same dtypes and layouts.
 #[derive(Clone, Debug, Serialize)]
 pub struct TypeClass {
-    /// Dtype and layout of what each parameter of the pattern stands for.
+    /// Dtype and layout of the value for each parameter of the pattern.
     pub types: String,
     /// Number of matches.
     pub matches: usize,
     /// Number of graphs with such matches.
     pub graphs: usize,
-    /// Worst outcome of those that were judged.
+    /// Worst outcome of the judged matches.
     pub outcome: MatchOutcome,
     /// Reason of the worst outcome.
     pub message: Option<String>,
@@ -83,17 +83,17 @@ pub struct Checked {
     /// Names of the matched nodes.
     pub nodes: Vec<String>,
     pub outcome: MatchOutcome,
-    /// Reason, where it is not sound.
+    /// Reason, if the outcome is not `Sound`.
     pub message: Option<String>,
 }
 
-/// Outcome for a match, from good to bad.
+/// Outcome for a match, in order from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchOutcome {
     /// No match was judged.
     Unchecked,
-    /// The results are those of the graph.
+    /// The results equal those of the graph, within tolerance.
     Sound,
     /// There is no verdict on the results.
     Failed,
@@ -108,7 +108,7 @@ impl MatchOutcome {
     pub const fn of(status: Status) -> Self {
         match status {
             Status::Correct | Status::Unstable => Self::Sound,
-            // A pass declines types by raising an exception.
+            // A pass refuses types by raising an exception.
             Status::RuntimeError => Self::Refused,
             Status::Accuracy
             | Status::TypeMismatch
@@ -130,19 +130,19 @@ impl MatchOutcome {
 /// Wall time in seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Seconds {
-    /// Importing passes.
+    /// Time of importing passes.
     pub patterns: f64,
-    /// Reading and parsing graphs.
+    /// Time of reading and parsing graphs.
     pub read: f64,
-    /// Bringing calls into the form of patterns.
+    /// Time of changing calls to the form of patterns.
     pub canonical: f64,
     pub search: f64,
-    /// Judging matches.
+    /// Time of judging matches.
     pub check: f64,
 }
 
 impl CoverageReport {
-    /// Counts what was found. `errors` are the patterns that could not be searched for.
+    /// Creates the report of a search. `errors` are the patterns that could not be searched for.
     pub fn new(corpus: &Corpus, patterns: &[NamedPattern], places: &[Places], errors: &[(usize, String)]) -> Self {
         let mut by_pattern: Vec<Vec<&Places>> = vec![Vec::new(); patterns.len()];
         for place in places {
@@ -175,7 +175,7 @@ impl CoverageReport {
         }
     }
 
-    /// True if a match that was judged has wrong results.
+    /// Returns whether some judged match has wrong results.
     pub fn is_unsound(&self) -> bool {
         self.passes.iter().flat_map(|pass| &pass.types).any(|class| class.outcome == MatchOutcome::Unsound)
     }

@@ -1,4 +1,4 @@
-//! Every pattern in every graph.
+//! Search for every pattern in every graph.
 
 use passnet_graph::{
     Graph,
@@ -6,7 +6,7 @@ use passnet_graph::{
 };
 use rayon::prelude::*;
 
-/// Comparisons after which the search for one pattern in one graph is given up.
+/// Number of comparisons after which the search for one pattern in one graph is given up.
 const MAX_COMPARISONS: u64 = 5_000_000;
 
 /// Pattern of a pass.
@@ -34,8 +34,8 @@ pub struct Places {
 /// Number of a pattern that cannot be searched for, with the reason.
 type Unsearchable = (usize, String);
 
-/// Finds all matches, in the order of graphs and then of patterns. Second are the patterns that cannot be searched for, with
-/// the reason.
+/// Returns all matches, in the order of graphs and then of patterns, and the patterns that cannot be searched for, with the
+/// reasons.
 pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<Unsearchable>) {
     let mut errors = Vec::new();
     let mut prepared = Vec::new();
@@ -53,13 +53,13 @@ pub fn find(graphs: &[Graph], patterns: &[NamedPattern]) -> (Vec<Places>, Vec<Un
         errors.extend(failed);
     }
     errors.sort();
-    // A pattern that is too ambiguous for one graph is so for many, and one message is enough.
+    // If a pattern is too ambiguous for one graph, it is so for many. One message is enough.
     errors.dedup_by_key(|(pattern, _)| *pattern);
     (places, errors)
 }
 
 fn find_in(number: usize, graph: &Graph, patterns: &[(usize, Pattern<'_>)]) -> (Vec<Places>, Vec<Unsearchable>) {
-    // Most patterns do not occur in most graphs, which their ops tell.
+    // Most patterns do not occur in most graphs, which a comparison of their ops shows.
     let may: Vec<_> = patterns.iter().filter(|(_, pattern)| pattern.may_occur_in(graph)).collect();
     if may.is_empty() {
         return (Vec::new(), Vec::new());

@@ -1,16 +1,16 @@
-//! A match as a separate graph, with inputs as they are at that place.
+//! A match as a separate graph, whose inputs have the types that they have at the place of the match.
 
 use passnet_graph::{Arg, Graph, NodeId, TensorType, Type, ValueId, VerifyError, matching::Match};
 use passnet_record::TensorMeta;
 
-/// Graph of one match.
+/// Separate graph of one match.
 #[derive(Debug)]
 pub(super) struct StandaloneGraph {
     pub(super) graph: Graph,
     pub(super) metas: Vec<TensorMeta>,
-    /// Types of the values behind the pattern's inputs: dtypes and layouts, without extents.
+    /// Class of the match: dtypes and layouts, without extents, of the values for the pattern's inputs.
     pub(super) class: String,
-    /// Bytes of the inputs.
+    /// Size of the inputs in bytes.
     pub(super) bytes: u64,
 }
 
@@ -18,9 +18,9 @@ pub(super) struct StandaloneGraph {
 #[derive(Clone, Copy)]
 pub(super) struct Typed<'a> {
     pub(super) graph: &'a Graph,
-    /// One per input.
+    /// Metas of the inputs.
     pub(super) tensors: &'a [TensorMeta],
-    /// One per value.
+    /// Types of the values.
     pub(super) types: &'a [Type],
 }
 
@@ -34,7 +34,7 @@ pub(super) enum StandaloneError {
 }
 
 impl Typed<'_> {
-    /// Cuts out a match. A value from outside becomes an input of the same shape, strides and dtype.
+    /// Returns a match as a separate graph. A value from outside becomes an input of the same shape, strides and dtype.
     pub(super) fn cut(self, pattern: &Graph, found: &Match) -> Result<StandaloneGraph, StandaloneError> {
         let mut nodes: Vec<NodeId> = found.nodes.iter().flatten().copied().collect();
         nodes.sort_unstable();
@@ -49,8 +49,8 @@ impl Typed<'_> {
                     let input = builder.input(name);
                     stands[value.index()] = Some(Arg::Value(input));
                     metas.push(self.meta(value, tensor));
-                    // Samples have contiguous inputs only. The layout is made by a view, after all inputs, as the
-                    // laws of a graph demand.
+                    // Samples have contiguous inputs only. So a view makes the layout, after all inputs, because inputs come
+                    // first by the laws of graphs.
                     if !tensor.is_contiguous() {
                         strided.push((value, input, tensor));
                     }
@@ -82,7 +82,7 @@ impl Typed<'_> {
         Ok(StandaloneGraph { graph: builder.finish(&returned)?, metas, class: self.class(pattern, found), bytes })
     }
 
-    /// Values that the nodes use and do not compute, in the order of the graph.
+    /// Returns the values that the nodes use and do not compute, in the order of the graph.
     fn outside(self, nodes: &[NodeId]) -> Vec<ValueId> {
         let mut outside: Vec<ValueId> = nodes.iter().flat_map(|&node| self.graph.node(node).operands()).collect();
         outside.sort_unstable();
@@ -91,14 +91,14 @@ impl Typed<'_> {
         outside
     }
 
-    /// Returns an input for a value: that of the graph, else standard normal numbers, and zeros and ones for integers.
+    /// Returns the meta of an input for a value: that of the graph's input, or else standard normal floats, and integers 0 and 1.
     fn meta(self, value: ValueId, tensor: &TensorType) -> TensorMeta {
         if let Some(meta) = self.tensors.get(value.index()).filter(|_| self.graph.node_of(value).is_none()) {
             return meta.clone();
         }
         let extent = |number: &i64| u64::try_from(*number).unwrap_or(0);
-        // The offset of the last element of each dimension; their sum is the size of the storage that a view
-        // needs.
+        // The offset of the last element along each dimension. The sum is the offset of the last element of the storage that a
+        // view needs.
         let last = |(&n, &stride): (&i64, &i64)| (n - 1).max(0).saturating_mul(stride.max(0));
         let storage = tensor.shape.iter().zip(&tensor.stride).map(last).fold(1_i64, i64::saturating_add);
         let is_int = tensor.dtype.is_int();
@@ -115,7 +115,7 @@ impl Typed<'_> {
             mean: (!is_int).then_some(0.0),
             std: (!is_int).then_some(1.0),
             data: None,
-            // Small enough for the index of any dimension with two elements.
+            // 0 and 1 are valid indices for any dimension with at least two elements.
             min_val: is_int.then_some(0.0),
             max_val: is_int.then_some(1.0),
         }
@@ -131,7 +131,7 @@ impl Typed<'_> {
     }
 }
 
-/// Copies an argument; a value without one is caught by the verifier.
+/// Copies an argument. If a value has no counterpart, the verifier reports an error.
 fn copied(builder: &mut passnet_graph::Builder, from: &Graph, arg: Arg, stands: &[Option<Arg>]) -> Arg {
     match arg {
         Arg::Value(value) => stands[value.index()].unwrap_or(Arg::Value(ValueId(u32::MAX))),
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// `(x.T + y) * 2`, without the pattern `a + b`.
+    /// Returns the graph `(x.T + y) * 2`, and the pattern `a + b`.
     #[test]
     fn strides_of_the_place_are_kept() {
         let mut b = Graph::builder();

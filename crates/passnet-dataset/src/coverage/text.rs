@@ -1,12 +1,12 @@
-//! A coverage as tables for people.
+//! A coverage report as tables for people.
 
 use passnet_record::{TextReport, TextTable, counted};
 
 use super::report::{CoverageReport, MatchOutcome};
 
-/// Rows of the table of conflicts.
+/// Number of rows of the table of conflicts.
 const SHOWN_CONFLICTS: usize = 20;
-/// Characters of a reason that are shown.
+/// Number of characters of a reason that are shown.
 const SHOWN_REASON: usize = 160;
 
 impl CoverageReport {

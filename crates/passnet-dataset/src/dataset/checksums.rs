@@ -13,13 +13,13 @@ use tempfile::NamedTempFile;
 
 use crate::store::TableError;
 
-/// Name of the file. Readers of Parquet folders skip names that begin with `_`.
+/// Name of the file with checksums. Readers of Parquet folders skip names that begin with `_`.
 const CHECKSUMS: &str = "_SHA256SUMS";
 
 /// Records the checksums of new files, and removes those of files that no longer exist.
 pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), TableError> {
     let mut sums = read(folder);
-    // Files that other commands removed.
+    // Entries of files that other commands removed are dropped.
     sums.retain(|name, _| folder.join(name).exists());
     for path in written {
         if let Some(name) = name(path) {
@@ -36,7 +36,7 @@ pub(super) fn record(folder: &Path, written: &[PathBuf]) -> Result<(), TableErro
         return forget(folder);
     }
     let write = || -> io::Result<()> {
-        // Written aside and renamed: a list that is cut off would report good files as damaged.
+        // Written to a temporary file and renamed: an incomplete list would make good files look damaged.
         let mut file = NamedTempFile::with_prefix_in(".incomplete-", folder)?;
         io::Write::write_all(&mut file, text.as_bytes())?;
         file.persist(&place)?;
@@ -67,7 +67,7 @@ pub(super) fn find_altered(folder: &Path, parts: &[PathBuf]) -> Result<Vec<PathB
     Ok(found)
 }
 
-/// Checksums by name of the file; none where the list is missing or no list.
+/// Returns checksums by name of the file. The map is empty if the list is missing or malformed.
 fn read(folder: &Path) -> BTreeMap<String, String> {
     let text = fs::read_to_string(folder.join(CHECKSUMS)).unwrap_or_default();
     let pairs = text.lines().filter_map(|line| line.split_once("  "));

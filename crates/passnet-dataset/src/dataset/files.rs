@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Begins the name of a complete file, of one that waits for the others that replace a table with it, and of one that was
-/// replaced though not all of its rows could be read.
+/// Prefixes of file names: of a complete file; of a new file that waits until all files of a replacement are complete; and of a
+/// replaced file in which some rows could not be read.
 pub(super) const PART: &str = "part-";
 pub(super) const WAITING: &str = "waiting-";
 pub(super) const DAMAGED: &str = "damaged-";

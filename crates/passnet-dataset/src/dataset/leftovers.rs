@@ -7,7 +7,7 @@ use fs_err as fs;
 use super::{files::WAITING, replacement};
 use crate::store::{INCOMPLETE, TableError};
 
-/// Completes a replacement that had begun, and removes files that were not completed. A file that another process is writing is locked, and
+/// Completes a replacement that had begun, and removes incomplete files. A file that another process is writing is locked and
 /// stays.
 pub(super) fn clear(folder: &Path) -> Result<(), TableError> {
     if !folder.is_dir() {

@@ -1,4 +1,4 @@
-//! New files of a table and the files that they replace.
+//! Replacement of files of a table by new files.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::store::{Row, TableError, TableWriter};
 
-/// Name of the file that lists the steps of a replacement while they are taken.
+/// Name of the file that lists the steps of a replacement while they are carried out.
 const STEPS: &str = ".replacing.json";
 
 /// New files and the files that they replace.
@@ -39,15 +39,15 @@ impl FileReplacement {
         TableWriter::create(&part_path(&self.folder, WAITING, number))
     }
 
-    /// Keeps a damaged file next to the table, for people who can repair it.
+    /// Keeps a damaged file next to the table, so that it can be repaired.
     pub(crate) fn keep_damaged(&mut self, part: &Path) {
         self.damaged.insert(part.to_owned());
     }
 
-    /// Puts the new files, which are complete and have these numbers, in the place of the old ones.
+    /// Replaces the old files by the new files with these numbers, which are complete.
     ///
     /// # Errors
-    /// If a file cannot be renamed or deleted; the next command that writes to the table continues.
+    /// If a file cannot be renamed or deleted. The next command that writes to the table then continues the replacement.
     pub(crate) fn finish(self, written: impl IntoIterator<Item = u32>) -> Result<(), TableError> {
         let numbers = |damaged: bool| -> Vec<u32> {
             let of_kind = self.replaced.iter().filter(|path| self.damaged.contains(*path) == damaged);
@@ -57,7 +57,7 @@ impl FileReplacement {
         let mut removed = numbers(false);
         removed.retain(|number| !written.contains(number));
         let steps = ReplacementSteps { damaged: numbers(true), removed, written };
-        // There may be no folder to write the list of steps to.
+        // If nothing was written, the folder for the list of steps may not exist.
         if self.replaced.is_empty() && steps.written.is_empty() {
             return Ok(());
         }
@@ -78,17 +78,18 @@ pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
     if !list.exists() {
         return Ok(());
     }
-    // An incomplete list belongs to a replacement that had not begun.
+    // If the list is incomplete, the replacement had not begun.
     let Some(steps) = fs::read(&list).ok().and_then(|text| serde_json::from_slice::<ReplacementSteps>(&text).ok())
     else {
         return fs::remove_file(&list).map_err(failed(&list));
     };
-    // The old checksums do not fit the new files. Without any, an interrupted replacement is not taken for damage.
+    // The old checksums do not match the new files. They are removed first, so that an interrupted replacement does not look like
+    // damage.
     checksums::forget(folder)?;
     let mut places = Vec::new();
     for number in steps.damaged {
         let (old, kept) = (part_path(folder, PART, number), part_path(folder, DAMAGED, number));
-        // Where its successor waits, the file is still the old one.
+        // As long as a new file waits for its name, the file with that name is the old one.
         let is_old = part_path(folder, WAITING, number).exists() || !steps.written.contains(&number);
         if is_old && old.exists() {
             fs::rename(&old, &kept).map_err(failed(&old))?;
@@ -101,15 +102,15 @@ pub(super) fn resume(folder: &Path) -> Result<(), TableError> {
         }
         places.push(place);
     }
-    // Old files go last, so that their rows stay on disk until the new files have their names.
+    // Old files are deleted last, so that their rows stay on disk until the new files have their names.
     for number in steps.removed {
         let path = part_path(folder, PART, number);
         if path.exists() {
             fs::remove_file(&path).map_err(failed(&path))?;
         }
     }
-    // The list of steps goes after everything else: as long as it exists, the next command repeats the steps, which
-    // are safe to repeat.
+    // The list of steps is deleted after everything else. As long as it exists, the next command repeats the steps, which is
+    // safe.
     checksums::record(folder, &places)?;
     fs::remove_file(&list).map_err(failed(&list))
 }

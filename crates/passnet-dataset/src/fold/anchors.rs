@@ -1,12 +1,12 @@
-//! The order of op names by which canonical folding chooses where a piece begins.
+//! The order of op names that decides where canonical folding begins a piece.
 //!
-//! The lists are part of the definition of the published suites: they must not follow later insights in the table of
+//! The lists are part of the definition of the published suites, so they must not follow later changes in the table of
 //! `passnet_graph::ops`.
 
-/// Normalisations that open a residual block. `batch_norm` is not one: it follows its convolution.
+/// Normalisations that open a residual block. `batch_norm` is not among them, because it follows its convolution.
 const NORMALISATIONS: &[&str] = &["group_norm", "instance_norm", "layer_norm", "rms_norm"];
 
-/// Ops that do a network's arithmetic; what follows one up to the next is its epilogue.
+/// Ops with most of a network's arithmetic. The ops after a contraction, up to the next one, are its epilogue.
 const CONTRACTIONS: &[&str] = &[
     "Tensor.baddbmm",
     "Tensor.bmm",
@@ -29,8 +29,8 @@ const CONTRACTIONS: &[&str] = &[
     "scaled_dot_product_attention",
 ];
 
-/// Sort key of an op name: normalisations, then contractions, then the rest, each by name. It depends on nothing but
-/// the name, so that all graphs agree on it.
+/// Returns the sort key of an op name: normalisations, then contractions, then the rest, each ordered by name. The key depends
+/// only on the name, so that it is the same for all graphs.
 pub(super) fn key(name: &str) -> (u8, &str) {
     // The lists are sorted, which a test checks.
     let class = if NORMALISATIONS.binary_search(&name).is_ok() {

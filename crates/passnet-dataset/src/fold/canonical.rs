@@ -1,4 +1,4 @@
-//! The default folding: cuts that depend on nothing but nearby ops. See `docs/reference/folding.md`.
+//! The default folding, whose cuts depend only on nearby ops. See `docs/reference/folding.md`.
 
 use rayon::prelude::*;
 
@@ -12,19 +12,19 @@ use super::{
 pub struct CanonicalSettings {
     /// Sizes of the ranges.
     pub bounds: SizeBounds,
-    /// Outside loops a cut is the smallest position among its neighbours up to this many ops away; pieces are about
-    /// this long. At least 1.
+    /// Outside loops, a cut is the smallest position among its neighbours up to this many ops away, so pieces have about this
+    /// length. At least 1.
     pub reach: u32,
 }
 
 impl Default for CanonicalSettings {
-    /// 4 up to 63 ops, reach 16.
+    /// Returns sizes of 4 to 63 ops and a reach of 16.
     fn default() -> Self {
         Self { bounds: SizeBounds::DEFAULT, reach: 16 }
     }
 }
 
-/// Cuts each graph into ranges within bounds; graphs do not influence one another.
+/// Cuts each graph into ranges within bounds. Graphs do not influence one another.
 ///
 /// `sequences` are the op names of each graph in program order. Graphs are folded in parallel.
 pub fn fold_canonical<S: AsRef<str> + Sync>(sequences: &[Vec<S>], settings: &CanonicalSettings) -> Vec<Vec<OpRange>> {
@@ -36,7 +36,7 @@ fn fold_one<S: AsRef<str>>(sequence: &[S], settings: &CanonicalSettings) -> Vec<
     let mut cutter = Cutter { tokens: &tokens, bounds: settings.bounds, ranges: Vec::new() };
     let reach = settings.reach.max(1) as usize;
     let mut done = 0;
-    // Loops come first: the layers of a model are the pieces that occur again in other models.
+    // Loops come first, because the layers of a model are the pieces that occur again in other models.
     for found in loops(&tokens, settings.bounds.max() as usize) {
         cutter.cut(done, found.start, reach);
         cutter.take_loop(found);
@@ -49,8 +49,7 @@ fn fold_one<S: AsRef<str>>(sequence: &[S], settings: &CanonicalSettings) -> Vec<
 /// Replaces each name by its rank among the names of the sequence, in the order of [`anchors::key`].
 fn ranks<S: AsRef<str>>(sequence: &[S]) -> Vec<u32> {
     let mut keys: Vec<_> = sequence.iter().map(|name| anchors::key(name.as_ref())).collect();
-    // Ranks and not hashes of names: comparisons of windows then compare integers, and have the order that the names
-    // have.
+    // Ranks are used instead of hashes: comparing windows then compares integers, in the order of the names.
     let order = keys.clone();
     keys.sort_unstable();
     keys.dedup();
@@ -60,7 +59,7 @@ fn ranks<S: AsRef<str>>(sequence: &[S]) -> Vec<u32> {
 struct Cutter<'a> {
     tokens: &'a [u32],
     bounds: SizeBounds,
-    /// Ranges so far, ascending.
+    /// Ranges found so far, in ascending order.
     ranges: Vec<OpRange>,
 }
 
@@ -75,15 +74,15 @@ impl Cutter<'_> {
         }
     }
 
-    /// One range per body, or per as many bodies as reach the minimal size; a remainder joins the last range.
+    /// Adds one range per body, or per group of bodies if one body is below the minimal size. A remainder joins the last range.
     fn take_loop(&mut self, found: ChosenRun) {
-        // A body may be shorter than any admitted range, for example `relu, add` repeated.
+        // A body may be shorter than any admitted range, as in `relu, add` repeated.
         let bodies = (self.bounds.min() as usize).div_ceil(found.period);
         let step = bodies * found.period;
         let mut start = found.start;
         while start + step <= found.end() {
             let rest = found.end() - start - step;
-            // A remainder on its own would mostly be too short to be kept.
+            // A separate remainder would mostly be too short to be kept.
             let last = rest < step && self.admits(step + rest);
             let end = if last { found.end() } else { start + step };
             self.push(start, end);
@@ -91,12 +90,12 @@ impl Cutter<'_> {
         }
     }
 
-    /// Cuts `begin..end`, which is not a loop, where the ops that follow are smallest within `reach`.
+    /// Cuts `begin..end`, which is not a loop, where the following ops are smallest within `reach`.
     fn cut(&mut self, begin: usize, end: usize, reach: usize) {
         let mut cuts = vec![begin];
         cuts.extend((begin + 1..end).filter(|&at| self.is_cut(at, begin, end, reach)));
         cuts.push(end);
-        // The first and the last piece may be too short on their own.
+        // The first or the last piece may be too short by itself.
         let max = self.bounds.max() as usize;
         let min = self.bounds.min() as usize;
         if let [first, second, third, ..] = cuts[..]
@@ -115,8 +114,8 @@ impl Cutter<'_> {
             let (start, end) = (piece[0], piece[1]);
             if end - start < max {
                 self.push(start, end);
-            // A smaller neighbourhood has more smallest positions, so the piece is divided at places that
-            // other graphs share.
+            // A smaller neighbourhood has more smallest positions, so the piece is divided at places that other graphs share as
+            // well.
             } else if reach / 2 >= min {
                 self.cut(start, end, reach / 2);
             } else {
@@ -125,8 +124,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// Returns whether the tokens from `at` are smaller than those from any other place of `begin..end` within reach; of equal
-    /// places the first is taken.
+    /// Returns whether the tokens from `at` are smaller than those from any other place of `begin..end` within reach. Of equal
+    /// places, the first one counts as the smallest.
     fn is_cut(&self, at: usize, begin: usize, end: usize, reach: usize) -> bool {
         let window = |from: usize| &self.tokens[from..end.min(from + reach)];
         let here = window(at);
@@ -135,7 +134,7 @@ impl Cutter<'_> {
         before.into_iter().all(|other| here < window(other)) && after.into_iter().all(|other| here <= window(other))
     }
 
-    /// Equal pieces of the largest admitted size, for what has no place to cut at.
+    /// Cuts a stretch that has no place to cut at into equal pieces of the largest admitted size.
     fn chop(&mut self, begin: usize, end: usize) {
         let pieces = (end - begin).div_ceil(self.bounds.max() as usize - 1);
         let size = (end - begin).div_ceil(pieces);
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_does_not_repeat_is_cut_before_anchors() {
-        // The two ops before the convolution are too few on their own.
+        // The two ops before the convolution are too few for a range.
         assert_eq!(fold("a b conv2d c d e f linear g h"), ["a b conv2d c d e f", "linear g h"]);
         assert_eq!(fold("a b c"), ["a b c"]);
         assert!(fold("a b").is_empty() && fold("").is_empty());

@@ -1,9 +1,9 @@
-//! The published recursive folding, exactly, at a fraction of its cost.
+//! The published recursive folding, with exactly the same results at a fraction of its cost.
 //!
-//! The reference hashes every window of every length with random floats and sorts them. Here substrings are compared
-//! as integers ([`super::repeat`]) and the floats are computed only for candidates that tie, since they decide which
-//! of them is folded: the tables and the order are those of the reference (MT19937 with seed 2024, weights
-//! `a[i][L-1]` and embeddings `e[token]`, sums compared as signed 64-bit patterns).
+//! The reference hashes every window of every length with random floats and sorts the hashes. Here, substrings are compared as
+//! integers ([`super::repeat`]). The floats are computed only for candidates that tie, because they decide which of them is
+//! folded. The tables and the order are those of the reference (MT19937 with seed 2024, weights `a[i][L-1]` and embeddings
+//! `e[token]`, sums compared as signed 64-bit patterns).
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ const TIE_SEED: u32 = 2024;
 /// Order of preference between repeated substrings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FoldPolicy {
-    /// (length - 1) * (occurrences - 1), overlapping occurrences included.
+    /// The largest (length - 1) * (occurrences - 1), overlapping occurrences included.
     #[default]
     Savings,
     /// The longest substring that occurs more than once.
@@ -41,9 +41,9 @@ impl FoldPolicy {
 /// Settings of [`fold_compatible`], named as the published tool's flags.
 #[derive(Clone, Copy, Debug)]
 pub struct CompatibleSettings {
-    /// Longest substring that is folded at once (`window_size`).
+    /// Length of the longest substring that is folded at once (`window_size`).
     pub window: usize,
-    /// Folds after the first one (`fold_times`); `None` folds until nothing repeats.
+    /// Number of folds after the first one (`fold_times`); `None` folds until nothing repeats.
     pub folds: Option<usize>,
     /// Order in which substrings are folded (`fold_policy`).
     pub policy: FoldPolicy,
@@ -51,10 +51,11 @@ pub struct CompatibleSettings {
     pub bounds: SizeBounds,
 }
 
-/// Folds all graphs together and returns the ranges of each, in the order given.
+/// Folds all graphs together and returns the ranges of each graph, in the given order.
 ///
-/// `sequences` are the op names of each graph in program order. The result depends on the whole batch and its order,
-/// as the published one does. Where nothing repeats the reference fails; here a graph within bounds is then one range.
+/// `sequences` are the op names of each graph in program order. The result depends on the whole batch and its order, as the
+/// published result does. If nothing repeats, the reference fails; this function then returns one range for each graph within
+/// bounds.
 pub fn fold_compatible<S: AsRef<str>>(sequences: &[Vec<S>], settings: &CompatibleSettings) -> Vec<Vec<OpRange>> {
     let mut batch = FoldBatch::new(sequences);
     // The flag of the published tool counts the folds after the first one.
@@ -73,13 +74,13 @@ pub fn fold_compatible<S: AsRef<str>>(sequences: &[Vec<S>], settings: &Compatibl
     batch.distinct_of.iter().map(|&distinct| ranges[distinct].clone()).collect()
 }
 
-/// All graphs of one call while they are folded. Identical graphs are held once.
+/// All graphs of one call while they are folded. Equal graphs are stored once.
 struct FoldBatch {
     text: Text,
     symbols: Symbols,
-    /// Index into the distinct sequences of the text, per graph.
+    /// For each graph, the index of its sequence among the distinct sequences of the text.
     distinct_of: Vec<usize>,
-    /// Tokens of the reference's flattened text: every copy and one separator between neighbours.
+    /// Number of tokens of the reference's flattened text: all copies, and one separator between neighbours.
     flat_len: u64,
 }
 
@@ -114,7 +115,7 @@ impl FoldBatch {
         Self { text, symbols: Symbols::new(tokens_of.len() as u32), distinct_of, flat_len }
     }
 
-    /// Folds the best repeated substring into a fresh symbol; `false` if nothing repeats.
+    /// Folds the best repeated substring into a new symbol. Returns false if nothing repeats.
     fn fold(&mut self, settings: &CompatibleSettings) -> bool {
         let longest = settings.window.min(usize::try_from(self.flat_len).unwrap_or(usize::MAX));
         let vocabulary = self.symbols.vocabulary();
@@ -124,7 +125,7 @@ impl FoldBatch {
             return false;
         };
         let starts = self.first_of_tied(&winners, longest);
-        // Occurrences may overlap so much that two do not fit; then a prefix is folded if it fits twice.
+        // If occurrences overlap so much that two do not fit, a prefix is folded instead, if it fits twice.
         let mut len = winners.len;
         let mut chosen = disjoint(starts, len);
         while len > 1 && self.copies(&chosen) < 2 {
@@ -138,10 +139,10 @@ impl FoldBatch {
         true
     }
 
-    /// Of substrings with equal score and length the one whose sum of random floats comes first.
+    /// Returns, of substrings with equal score and length, the one whose sum of random floats comes first.
     fn first_of_tied<'a>(&self, winners: &'a Winners, longest: usize) -> &'a [u32] {
         let [only] = winners.starts.as_slice() else {
-            // The reference numbers separators below the ops, so its ids are ours moved by the number of graphs.
+            // The reference numbers separators below the ops, so its ids are the ids here plus the number of graphs.
             let shift = self.distinct_of.len();
             let ids = shift + self.symbols.vocabulary();
             let table = uniforms(TIE_SEED, (2 * ids).max(longest * longest));
@@ -165,7 +166,7 @@ impl FoldBatch {
         only
     }
 
-    /// Returns the number of occurrences that these starts stand for, copies of graphs counted.
+    /// Returns the number of occurrences at these starts. Each copy of a graph counts.
     fn copies(&self, starts: &[u32]) -> u64 {
         starts.iter().map(|&start| u64::from(self.text.weights[start as usize])).sum()
     }

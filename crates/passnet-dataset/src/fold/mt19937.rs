@@ -1,16 +1,16 @@
-//! The Mersenne Twister MT19937, as a source of the uniform numbers that order ties in compatible folding.
+//! The Mersenne Twister MT19937, the source of the uniform numbers that order ties in compatible folding.
 
 const LEN: usize = 624;
 const SHIFT: usize = 397;
 
-/// Generator state: 624 words and the position of the next one.
+/// State of the generator: 624 words, and the position of the next word.
 struct Mt19937 {
     state: [u32; LEN],
     next: usize,
 }
 
 impl Mt19937 {
-    /// Knuth's initialisation, as in the reference implementation of 2002.
+    /// Initialises the state with Knuth's method, as in the reference implementation of 2002.
     fn new(seed: u32) -> Self {
         let mut state = [seed; LEN];
         for i in 1..LEN {
@@ -41,7 +41,7 @@ impl Mt19937 {
         word ^ (word >> 18)
     }
 
-    /// Uniform in `[-1, 1)` with 53 random bits; the first of two words is the high one.
+    /// Returns a uniform number in `[-1, 1)` with 53 random bits. The first of two words has the high bits.
     fn next_uniform(&mut self) -> f64 {
         let high = u64::from(self.next_u32());
         let bits = (high << 32 | u64::from(self.next_u32())) & ((1 << 53) - 1);

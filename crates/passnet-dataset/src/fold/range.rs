@@ -44,14 +44,14 @@ impl From<OpRange> for (u32, u32) {
     }
 }
 
-/// Number of ops that a subgraph may have: at least `min`, fewer than `max`.
+/// Number of ops that a subgraph may have: at least `min` and less than `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeBounds {
     min: u32,
     max: u32,
 }
 
-/// Size bounds that admit no subgraph.
+/// Error: size bounds that admit no size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no size is at least {min} and below {max}; use a minimum of at least 1 and a larger maximum")]
 pub struct BoundsError {
@@ -60,10 +60,10 @@ pub struct BoundsError {
 }
 
 impl SizeBounds {
-    /// 4 up to 63 ops, the bounds of the published classical subgraphs.
+    /// From 4 to 63 ops, the bounds of the published classical subgraphs.
     pub const DEFAULT: Self = Self { min: 4, max: 64 };
 
-    /// Sizes `min..max`.
+    /// Returns bounds that admit the sizes `min..max`.
     ///
     /// # Errors
     /// If `min` is zero or no size is within the bounds.
@@ -76,7 +76,7 @@ impl SizeBounds {
         self.min
     }
 
-    /// The smallest size that is too large.
+    /// Returns the smallest size that is too large.
     pub fn max(self) -> u32 {
         self.max
     }

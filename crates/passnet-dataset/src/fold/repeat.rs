@@ -1,19 +1,19 @@
-//! The best repeated substring of a weighted text.
+//! Search for the best repeated substring of a weighted text.
 
-/// Separates sequences in a text; never part of a substring.
+/// Token between two sequences in a text. It is never part of a substring.
 pub(super) const SEPARATOR: u32 = u32::MAX;
 
-/// Distinct sequences joined by [`SEPARATOR`]; `weights[p]` is the number of copies of the sequence that holds
-/// position `p`, so that identical graphs cost nothing.
+/// Distinct sequences joined by [`SEPARATOR`]. `weights[p]` is the number of copies of the sequence at position `p`, so that
+/// equal graphs cost no extra time.
 pub(super) struct Text {
     pub(super) tokens: Vec<u32>,
     pub(super) weights: Vec<u32>,
 }
 
-/// All substrings of one length that share the best score.
+/// All substrings of one length that have the best score.
 pub(super) struct Winners {
     pub(super) len: usize,
-    /// For each winning substring its start positions (ascending, overlapping ones included).
+    /// For each winning substring, its start positions in ascending order. Overlapping occurrences are included.
     pub(super) starts: Vec<Vec<u32>>,
 }
 
@@ -21,16 +21,16 @@ pub(super) struct Winners {
 struct TokenGroup {
     begin: usize,
     end: usize,
-    /// Number of occurrences, copies counted.
+    /// Number of occurrences. Each copy of a sequence counts.
     count: u64,
 }
 
 /// Finds the substrings of 2..=`longest` tokens with the highest `score(length, count)`, of the smallest length that
 /// reaches it. `None` if no score exceeds zero.
 ///
-/// Positions are refined level by level: a group of positions with `l` equal tokens splits by the next token. A group
-/// whose count cannot beat the best score even at full length is dropped, so that only common substrings grow long.
-/// `score` must not decrease with either argument. Time is O(surviving positions) per level, memory O(text).
+/// Positions are refined level by level: a group of positions with `l` equal tokens is split by the next token. A group whose
+/// count cannot beat the best score even at full length is dropped, so that only frequent substrings become long. `score` must
+/// not decrease with either argument. Time is O(remaining positions) per level, memory O(text).
 pub(super) fn best_repeats(
     text: &Text,
     vocabulary: usize,
@@ -46,7 +46,7 @@ pub(super) fn best_repeats(
     for len in 1..=longest {
         (order, groups) = refiner.split(text, &order, &groups, len - 1);
         let top = groups.iter().map(|group| score(len, group.count)).max()?;
-        // Strictly greater, so that of equal scores the shortest length wins, as in the reference.
+        // Strictly greater, so that the shortest length of several with equal scores wins, as in the reference.
         if len > 1 && top > best {
             best = top;
             let starts = groups.iter().filter(|group| score(len, group.count) == top);
@@ -62,11 +62,12 @@ pub(super) fn best_repeats(
     winners
 }
 
-/// Splits groups by one more token with counters that are reused from group to group.
+/// Splits groups by one more token. The counters are reused for all groups.
 struct Refiner {
-    /// Per token: positions of the current group that continue with it; later the place of the next such position.
+    /// For each token, the number of positions of the current group that continue with it; later, the place of the next such
+    /// position.
     slots: Vec<u32>,
-    /// Per token: the same, copies counted.
+    /// For each token, the same number with copies counted.
     counts: Vec<u64>,
     /// Tokens that occur in the current group.
     touched: Vec<u32>,

@@ -1,8 +1,8 @@
-//! Tandem repeats: stretches of a sequence in which a body of up to a given length follows itself.
+//! Tandem repeats: stretches of a sequence in which a body of limited length is followed by itself.
 
 use std::collections::BinaryHeap;
 
-/// The stretch `start..end` repeats with this period: `tokens[i] == tokens[i + period]` throughout.
+/// A stretch `start..end` that repeats with a period: `tokens[i] == tokens[i + period]` at all positions.
 ///
 /// The derived order ranks runs by length, then by smaller period, then by earlier start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,10 +36,11 @@ impl ChosenRun {
     }
 }
 
-/// Disjoint loops of bodies shorter than `max_period`, in order of their place: longest runs first, what overlaps a
-/// chosen one is trimmed. Each body begins at its smallest rotation, independent of the rotation that the run begins with.
+/// Returns disjoint loops of bodies shorter than `max_period`, in the order of their positions. The longest runs are chosen
+/// first, and later runs are cut where they overlap a chosen one. Each body begins at its smallest rotation, which does not
+/// depend on the start of the run.
 ///
-/// Time is O(tokens * max_period), with a comparison of two integers as the unit.
+/// Time is O(tokens * max_period) comparisons of two integers.
 pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
     let mut candidates = BinaryHeap::new();
     for period in 1..max_period.min(tokens.len() / 2 + 1) {
@@ -58,7 +59,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
     let mut chosen = Vec::new();
     while let Some(run) = candidates.pop() {
         let (start, end, period) = (run.start.0, run.end(), run.period.0);
-        // Chosen loops are at least as long as this run, so one that overlaps it covers one of its ends, or all of it.
+        // Chosen loops are at least as long as this run, so a loop that overlaps the run covers one of its ends, or all of it.
         let free_start = (start..end).find(|&i| !taken[i]).unwrap_or(end);
         let free_end = (free_start..end).find(|&i| taken[i]).unwrap_or(end);
         if (free_start, free_end) != (start, end) {
@@ -69,7 +70,7 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
         }
         let start = start + smallest_rotation(&tokens[start..start + period]);
         let count = (end - start) / period;
-        // Rotation may cost one of two copies; a single one is not a loop.
+        // Rotation may cost one of two copies, and a single copy is not a loop.
         if count >= 2 {
             let found = ChosenRun { start, period, count };
             taken[start..found.end()].fill(true);
@@ -80,9 +81,10 @@ pub(super) fn loops(tokens: &[u32], max_period: usize) -> Vec<ChosenRun> {
     chosen
 }
 
-/// Index at which the lexicographically smallest rotation of `body` begins (the first one if several are equal).
+/// Returns the index at which the lexicographically smallest rotation of `body` begins. If several are equal, the first one
+/// counts.
 ///
-/// Booth's two-pointer method, linear time.
+/// Booth's two-pointer method, in linear time.
 fn smallest_rotation(body: &[u32]) -> usize {
     let len = body.len();
     let at = |i: usize| body[i % len];

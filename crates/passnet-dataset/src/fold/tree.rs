@@ -1,8 +1,8 @@
-//! From a folded sequence back to ranges of ops.
+//! Conversion of a folded sequence to ranges of ops.
 
 use super::{OpRange, SizeBounds};
 
-/// Result of folding: symbols, each bound to a list of tokens. Tokens below `primitives` are ops, the others are
+/// Result of folding: symbols, each of which stands for a list of tokens. Tokens below `primitives` are ops, the others are
 /// symbols (`primitives + k` is symbol `k`).
 pub(super) struct Symbols {
     primitives: u32,
@@ -21,7 +21,7 @@ impl Symbols {
         self.primitives as usize + self.bodies.len()
     }
 
-    /// Binds a fresh symbol and returns its token.
+    /// Adds a symbol for a list of tokens and returns its token.
     pub(super) fn bind(&mut self, body: Vec<u32>) -> u32 {
         let token = self.vocabulary() as u32;
         self.lens.push(body.iter().map(|&token| self.len(token)).sum());
@@ -37,9 +37,9 @@ impl Symbols {
         token.checked_sub(self.primitives).map_or(1, |symbol| self.lens[symbol as usize])
     }
 
-    /// Returns the outermost lists within bounds, left to right: a list whose size is admitted is a range; a longer one is
-    /// opened, and in it each symbol and each maximal run of ops next to symbols is a list, too. Ranges of a single
-    /// op are left out.
+    /// Returns the outermost lists within bounds, from left to right. A list whose size is admitted is a range. A longer list is
+    /// opened: each symbol in it, and each maximal run of ops between symbols, is a list as well. Ranges of a single op are left
+    /// out.
     pub(super) fn ranges(&self, sequence: &[u32], bounds: SizeBounds) -> Vec<OpRange> {
         let mut ranges = Vec::new();
         let size = sequence.iter().map(|&token| self.len(token)).sum();
@@ -49,13 +49,13 @@ impl Symbols {
                 ranges.push(OpRange::new(start, start + size));
             }
         };
-        // A stack instead of recursion: symbols nest as deep as a sequence was folded.
+        // A stack instead of recursion, because symbols can be nested as deep as the number of folds.
         while let Some((list, start, size)) = lists.pop() {
             if size < bounds.max() {
                 push(start, size, &mut ranges);
                 continue;
             }
-            // A list of nothing but ops has no part that could be a range.
+            // A list that consists of ops only has no part that could be a range.
             if list.iter().all(|&token| token < self.primitives) {
                 continue;
             }

@@ -3,24 +3,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Kernel counts of some compiled prefixes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
-    /// The number of kernels of each prefix, in the order of the question.
+    /// Number of kernels of each prefix, in the order of the question.
     pub kernels: Vec<u32>,
-    /// Number of calls of the compiler: one if it took all prefixes together.
+    /// Number of calls of the compiler. It is one if all prefixes were compiled together.
     pub compilations: u32,
 }
 
-/// Kernel counts of all prefixes of one graph, and their cost.
+/// Kernel counts of all prefixes of one graph, and the cost of finding them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrefixCounts {
     /// `kernels[k - 1]` is the count of the first `k` ops.
     pub kernels: Vec<u32>,
-    /// The prefixes that were compiled, by their number of ops; the other counts were concluded.
+    /// Numbers of ops of the prefixes that were compiled. The other counts were concluded.
     pub compiled: BTreeSet<usize>,
     /// Number of calls of the compiler.
     pub compilations: u32,
 }
 
-/// Compiles every prefix by itself: the reference.
+/// Compiles every prefix separately. [`Bracketing`] is compared with this function.
 ///
 /// `compile` compiles prefixes, given by their numbers of ops (1 up to `ops`).
 ///
@@ -35,33 +35,33 @@ pub fn measure_all<E>(ops: usize, compile: impl FnMut(&[usize]) -> Result<Compil
 /// Measures prefixes together, and only those whose counts cannot be concluded.
 ///
 /// The number of kernels that an op adds is predicted from earlier graphs with the same surroundings: two ops before it and one
-/// after it, else one before and one after. The first round compiles the whole graph, the prefixes on both sides of each op
-/// without a clear prediction, and one in [`LONGEST_TRUSTED`] of the others, so that two opposite errors cannot cancel out
-/// unseen. Between two compiled prefixes, the predictions count if their sum is the measured difference. Otherwise a second round
-/// compiles all prefixes between them. Each round needs as few calls of the compiler as [`MOST_OPS`] permits.
+/// after it, or else one before and one after. The first round compiles the whole graph, the prefixes on both sides of each op
+/// without a clear prediction, and one in [`LONGEST_TRUSTED`] of the others, so that two opposite errors cannot cancel without
+/// being noticed. Between two compiled prefixes, the predictions are used if their sum equals the measured difference. Otherwise
+/// a second round compiles all prefixes between them. Each round makes as few calls of the compiler as [`MOST_OPS`] permits.
 ///
-/// The predictions are kept from graph to graph.
+/// Predictions are kept from graph to graph.
 #[derive(Debug, Default)]
 pub struct Bracketing {
-    /// Kernels that an op added in its surroundings; `None` if that varied.
+    /// Number of kernels that an op added in given surroundings; `None` if the number varied.
     added: HashMap<Surroundings, Option<i64>>,
 }
 
 /// Largest number of ops from one compiled prefix to the next.
 const LONGEST_TRUSTED: usize = 12;
-/// Ops of all prefixes that are compiled together; a single one may have more.
+/// Largest number of ops of all prefixes that are compiled together. A single prefix may have more.
 const MOST_OPS: usize = 256;
 
 impl Bracketing {
-    /// Knows nothing yet.
+    /// Returns an instance without predictions.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns the counts of one graph, given its op names in program order.
     ///
-    /// `compile` compiles prefixes, given by their numbers of ops (1 up to the number of ops, ascending); it is asked at
-    /// most once about each.
+    /// `compile` compiles prefixes, given by their numbers of ops (1 up to the number of ops, ascending). It gets each prefix at
+    /// most once.
     ///
     /// # Errors
     /// The first error of `compile`.
@@ -87,7 +87,7 @@ impl Bracketing {
         Ok(prefixes.measured(ops.len()))
     }
 
-    /// Records the kernels that were added between two compiled neighbours.
+    /// Records the number of kernels that were added between two compiled neighbours.
     pub fn learn(&mut self, ops: &[String], measured: &PrefixCounts) {
         let count = |k: usize| match k {
             0 => Some(0),
@@ -98,8 +98,8 @@ impl Bracketing {
             let added = Some(after - before);
             for surroundings in surroundings(ops, k) {
                 let entry = self.added.entry(surroundings).or_insert(added);
-                // Surroundings that have added two numbers once predict nothing any more: which of them is right
-                // depends on what the key leaves out.
+                // Surroundings that have once added two different numbers make no prediction any more: a property that the key
+                // does not contain decides the number.
                 if *entry != added {
                     *entry = None;
                 }
@@ -107,18 +107,18 @@ impl Bracketing {
         }
     }
 
-    /// Predicts the kernels that the op at the end of a prefix of length `k` adds; `None` if its surroundings were not
-    /// seen, or added different numbers.
+    /// Predicts the number of kernels that the op at the end of a prefix of length `k` adds. Returns `None` if its surroundings
+    /// were not seen, or added different numbers.
     fn predict(&self, ops: &[String], k: usize) -> Option<i64> {
         surroundings(ops, k).iter().find_map(|surroundings| self.added.get(surroundings)).copied().flatten()
     }
 }
 
-/// Returns the prefixes to compile, given what each op is predicted to add.
+/// Returns the prefixes to compile first, given the prediction for each op.
 fn first_round(added: &[Option<i64>]) -> Vec<usize> {
     let mut asked = Vec::new();
     for k in 1..=added.len() {
-        // To learn what an op adds takes the counts on both of its sides.
+        // The number for an op is learned from the counts on both of its sides.
         let unknown = added[k - 1].is_none() || added.get(k) == Some(&None);
         if unknown || k == added.len() || k - asked.last().copied().unwrap_or(0) == LONGEST_TRUSTED {
             asked.push(k);
@@ -127,10 +127,11 @@ fn first_round(added: &[Option<i64>]) -> Vec<usize> {
     asked
 }
 
-/// Surroundings of an op: the numbers of ops before and after it, and all their names in order; empty beyond the ends.
+/// Surroundings of an op: the number of ops before it and after it, and all their names in order. Names beyond the ends are
+/// empty.
 type Surroundings = (usize, usize, Vec<String>);
 
-/// Returns the surroundings of the op at the end of a prefix of length `k`, widest first.
+/// Returns the surroundings of the op at the end of a prefix of length `k`, the widest first.
 fn surroundings(ops: &[String], k: usize) -> [Surroundings; 2] {
     [(2, 1), (1, 1)].map(|(before, behind)| {
         let at =
@@ -139,7 +140,7 @@ fn surroundings(ops: &[String], k: usize) -> [Surroundings; 2] {
     })
 }
 
-/// Counts known so far, and where to ask for the others.
+/// Counts that are known so far, and the function that measures others.
 struct Prefixes<F> {
     compiled: BTreeMap<usize, u32>,
     concluded: BTreeMap<usize, i64>,
@@ -152,7 +153,7 @@ impl<F> Prefixes<F> {
         Self { compiled: BTreeMap::new(), concluded: BTreeMap::new(), compilations: 0, ask }
     }
 
-    /// Compiles prefixes that were not compiled before, as many together as permitted.
+    /// Compiles the prefixes that were not compiled before, as many together as permitted.
     fn compile<E>(&mut self, mut prefixes: &[usize]) -> Result<(), E>
     where
         F: FnMut(&[usize]) -> Result<Compiled, E>,
@@ -172,12 +173,12 @@ impl<F> Prefixes<F> {
         Ok(())
     }
 
-    /// Returns the count of the first `k` ops, which were compiled; the empty prefix has no kernel.
+    /// Returns the count of the first `k` ops, which must have been compiled. The empty prefix has no kernels.
     fn count(&self, k: usize) -> i64 {
         self.compiled.get(&k).copied().map_or(0, i64::from)
     }
 
-    /// Neighbours among the compiled prefixes and the empty one, where there are others between them.
+    /// Returns neighbours among the compiled prefixes and the empty one that have other prefixes between them.
     fn gaps(&self) -> Vec<(usize, usize)> {
         let begins = std::iter::once(0).chain(self.compiled.keys().copied());
         begins.zip(self.compiled.keys().copied()).filter(|(begin, end)| end - begin > 1).collect()

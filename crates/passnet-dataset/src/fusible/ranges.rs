@@ -7,15 +7,15 @@ use crate::fold::OpRange;
 
 /// Returns the fusible ranges of a graph whose first `k` ops compile to `kernels[k - 1]` kernels.
 ///
-/// A range says: its first op starts a kernel, the others start none. Counts need not grow with the prefix, since
-/// every prefix exposes other outputs; the published rule smooths them so:
-/// 1. Where a count occurs again later, everything between takes it unless it has a smaller one.
-/// 2. Maximal stretches of equal smoothed counts are candidates; neighbours are joined where the measured count does
-///    not rise from one to the next.
-/// 3. A candidate of at least two ops stays unless its measured count ends above where it began, or last changed
-///    upwards.
+/// In a range, the first op starts a kernel and the others start none. A count may fall from a prefix to the next, because every
+/// prefix has other outputs. The published rule smooths the counts in these steps:
+/// 1. If a count occurs again later, all prefixes between get it, unless they have a smaller one.
+/// 2. Maximal stretches of equal smoothed counts are candidates. Neighbours are joined if the measured count does not rise from
+///    one to the next.
+/// 3. A candidate of at least two ops stays, unless its measured count ends above the value at its begin, or its last change was
+///    a rise.
 ///
-/// Ranges are ascending and disjoint; `offset` is added to both ends. Time is O(n log n).
+/// Ranges are ascending and disjoint. `offset` is added to both ends. Time is O(n log n).
 pub fn fusible_ranges(kernels: &[u32], offset: u32) -> Vec<OpRange> {
     let smoothed = smooth(kernels);
     let mut ranges = Vec::new();
@@ -37,17 +37,17 @@ pub fn fusible_ranges(kernels: &[u32], offset: u32) -> Vec<OpRange> {
     ranges
 }
 
-/// For each prefix the smallest count whose first and last occurrence enclose it.
+/// Returns, for each prefix, the smallest count whose first and last occurrence enclose the prefix.
 fn smooth(kernels: &[u32]) -> Vec<u32> {
-    // Only looked up and never iterated, so the order of the map does not matter.
+    // The map is only used for look-ups and never iterated, so its order does not matter.
     let last: HashMap<u32, usize> = kernels.iter().enumerate().map(|(k, &count)| (count, k)).collect();
-    // Counts seen so far, smallest first; those that do not occur again leave when they surface.
+    // Counts seen so far, smallest first. A count that does not occur again is removed when it comes to the top.
     let mut open = BinaryHeap::new();
     let mut smoothed = Vec::with_capacity(kernels.len());
     for (k, &count) in kernels.iter().enumerate() {
         open.push(Reverse(count));
         while let Some(&Reverse(smallest)) = open.peek() {
-            // Later occurrences hold the count open up to here.
+            // A later occurrence extends the count up to this prefix.
             if last[&smallest] >= k {
                 smoothed.push(smallest);
                 break;

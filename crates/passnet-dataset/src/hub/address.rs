@@ -1,4 +1,4 @@
-//! Addresses of datasets on a hub, and the token for it.
+//! Addresses of datasets on a hub, and the token that permits uploads.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::error::HubError;
 pub struct HubAddress {
     /// `OWNER/NAME`.
     pub repository: String,
-    /// Folder for the dataset in the repository; empty for the root.
+    /// Folder of the dataset in the repository; empty for the root.
     pub folder: String,
 }
 
@@ -17,14 +17,14 @@ impl HubAddress {
     /// Reads `hf://datasets/OWNER/NAME[/FOLDER]`.
     ///
     /// # Errors
-    /// If it is another address, or a part has letters that names on a hub cannot have.
+    /// If it is not such an address, or a part contains characters that names on a hub cannot have.
     pub fn parse(text: &str) -> Result<Self, HubError> {
         let error = || HubError::Address(text.to_owned());
         let rest = text.strip_prefix("hf://datasets/").ok_or_else(error)?;
         let parts: Vec<&str> = rest.trim_end_matches('/').split('/').collect();
         let is_name = |part: &&str| {
             let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-            // The parts become paths of requests, so `..` must not be one of them.
+            // The parts become paths of requests, so no part may be `..`.
             !part.is_empty() && !part.starts_with(['.', '-']) && part.chars().all(is_letter)
         };
         match parts.as_slice() {
@@ -35,7 +35,7 @@ impl HubAddress {
         }
     }
 
-    /// Returns the path in the repository of a file of the dataset.
+    /// Returns the path in the repository for a file of the dataset.
     pub(super) fn place(&self, path: &str) -> String {
         if self.folder.is_empty() { path.to_owned() } else { format!("{}/{path}", self.folder) }
     }
@@ -53,7 +53,7 @@ impl HubAddress {
     }
 }
 
-/// A hub and the right to write to it.
+/// A hub, and a token that permits writing to it.
 #[derive(Clone)]
 pub struct Hub {
     /// Address without a `/` at the end.
@@ -68,7 +68,7 @@ impl Hub {
     /// Returns the hub at an address. The token is sent to no other host.
     ///
     /// # Errors
-    /// If the token is empty, or the address has no encryption and is not of this machine.
+    /// If the token is empty, or if the address is not encrypted and not on this machine.
     pub fn new(endpoint: &str, token: &str) -> Result<Self, HubError> {
         let (endpoint, token) = (endpoint.trim_end_matches('/'), token.trim());
         let local = ["127.0.0.1", "localhost", "[::1]"];
@@ -88,10 +88,11 @@ impl Hub {
         format!("{}/{path}", self.endpoint)
     }
 
-    /// Returns the value of the header for a request to the hub; `None` for other hosts, such as the storage of large files.
+    /// Returns the value of the authorization header for a request to the hub; `None` for other hosts, such as the storage of
+    /// large files.
     pub(super) fn authorization(&self, url: &str) -> Option<String> {
         let path = url.strip_prefix(&self.endpoint)?;
-        // `https://hub.example.evil` begins with `https://hub.example` and is another host.
+        // `https://hub.example.evil` begins with `https://hub.example`, but is another host.
         (path.is_empty() || path.starts_with('/')).then(|| format!("Bearer {}", self.token))
     }
 

@@ -2,13 +2,13 @@
 
 use std::{io, path::PathBuf};
 
-/// An error of [`super::upload`]. No message has the token in it.
+/// An error of [`super::upload`]. No message contains the token.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// The destination is not an address of a dataset.
     #[error("{0}: not a dataset of the hub; write `hf://datasets/OWNER/NAME` or `hf://datasets/OWNER/NAME/FOLDER`")]
     Address(String),
-    /// A token would be sent without encryption.
+    /// The token would be sent without encryption.
     #[error("{0}: the hub's address has to begin with https://, since the token is sent there")]
     Insecure(String),
     /// There is no token.
@@ -24,7 +24,7 @@ pub enum HubError {
     /// The folder has no files of a dataset.
     #[error("{0}: no tables of a dataset; `passnet dataset import FOLDER --out DIR` makes one")]
     Empty(PathBuf),
-    /// The file is not the one that was looked at before.
+    /// The file has changed since it was hashed.
     #[error("{0}: the file changed during the upload; run the same command again")]
     Changed(PathBuf),
     /// The hub has files of tables that the dataset does not have.
@@ -45,10 +45,10 @@ pub enum HubError {
         /// The hub's reason, and how to fix it where that is known.
         message: String,
     },
-    /// The hub cannot be reached, after several attempts.
+    /// The hub cannot be reached, even after several attempts.
     #[error("{url}: {message}; run the same command again to send the remaining files")]
     Unreachable { url: String, message: String },
-    /// The answer is not one of a hub.
+    /// The answer is not that of a hub.
     #[error("{url} does not answer like a hub: {message}")]
     Answer { url: String, message: String },
 }

@@ -1,4 +1,4 @@
-//! Files of a dataset as a hub sees them: paths, sizes and hashes.
+//! Files of a dataset in the form that a hub needs: paths, sizes and hashes.
 
 use std::{
     io::{self, Read},
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::error::HubError;
 use crate::{Dataset, Table};
 
-/// Bytes at the beginning of a file by which the hub tells text from binary.
+/// Number of bytes at the beginning of a file with which the hub distinguishes text from binary data.
 const SAMPLE: usize = 512;
 /// Files next to the tables.
 const EXTRA: [&str; 2] = ["README.md", "known-bad.txt"];
@@ -24,15 +24,16 @@ pub(super) struct LocalFile {
     pub(super) path: String,
     pub(super) full: PathBuf,
     pub(super) nbytes: u64,
-    /// SHA-256 of the content, by which storage of large files knows it.
+    /// SHA-256 of the content, which identifies it in the storage of large files.
     pub(super) sha256: String,
-    /// Id by which git knows the content: SHA-1 of a header and the content.
+    /// Id of the content in git: SHA-1 of a header and the content.
     pub(super) git: String,
-    /// The first bytes.
+    /// The first bytes of the content.
     pub(super) sample: Vec<u8>,
 }
 
-/// Returns the files of all tables and those next to them, in order. Files that interrupted or repairing commands left are not among them.
+/// Returns the files of all tables and the files next to them, in order. Leftovers of interrupted or repairing commands are not
+/// included.
 pub(super) fn local_files(dataset: &Dataset) -> Result<Vec<LocalFile>, HubError> {
     let root = dataset.root();
     let mut paths = Vec::new();
@@ -85,10 +86,10 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 impl LocalFile {
-    /// Reads the content, which must not have changed since it was hashed.
+    /// Reads the content. Returns an error if the content has changed since it was hashed.
     pub(super) fn content(&self) -> Result<Vec<u8>, HubError> {
         let content = fs::read(&self.full).map_err(|source| HubError::Io { path: self.full.clone(), source })?;
-        // The hub stores regular files under the hash that was announced, without comparing.
+        // The hub stores regular files under the announced hash without checking it.
         if hexadecimal(&Sha256::digest(&content)) != self.sha256 {
             return Err(HubError::Changed(self.full.clone()));
         }
@@ -96,7 +97,7 @@ impl LocalFile {
     }
 }
 
-/// Returns whether a path in a dataset's folder is one of a table's files of rows.
+/// Returns whether a path in a dataset's folder is that of a file with rows of a table.
 pub(super) fn is_part(path: &str) -> bool {
     let of_table = |table: Table| path.strip_prefix(table.name()).and_then(|rest| rest.strip_prefix('/'));
     Table::ALL.into_iter().filter_map(of_table).any(|name| name.ends_with(".parquet") && !name.contains('/'))

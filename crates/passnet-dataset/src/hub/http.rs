@@ -1,4 +1,4 @@
-//! Requests to a hub and its storage, repeated after failures that pass.
+//! Requests to a hub and its storage, which are repeated after temporary failures.
 
 use std::{io::Read, thread, time::Duration};
 
@@ -10,20 +10,20 @@ use super::{address::Hub, error::HubError};
 
 /// Largest number of bytes of an answer.
 const MAX_ANSWER: u64 = 32 << 20;
-/// Attempts of a request in all.
+/// Largest number of attempts of a request.
 const ATTEMPTS: u32 = 6;
 const CONNECT: Duration = Duration::from_secs(15);
-/// Time limit of a request without its body.
+/// Time limit of a request, without the time for its body.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A connection that sends fewer bytes per second is given up.
+/// Lowest speed in bytes per second. A slower connection is given up.
 const SLOWEST: u64 = 100_000;
-/// Characters of a hub's reason in a message.
+/// Largest number of characters of a hub's reason in a message.
 const MAX_REASON: usize = 300;
 
 pub(super) struct HubClient {
     pub(super) hub: Hub,
     agent: Agent,
-    /// Pause after the first failure; each further one doubles it.
+    /// Pause after the first failure. Each further failure doubles it.
     pause: Duration,
 }
 
@@ -31,22 +31,23 @@ pub(super) struct HubClient {
 pub(super) struct RequestBody<'a> {
     pub(super) kind: &'a str,
     pub(super) nbytes: u64,
-    /// True if the address has a right of its own, as those of storage have: the token is not for them, on any host.
+    /// True if the address itself contains a signature, as addresses of the storage do. The token is not sent to such an address,
+    /// on any host.
     pub(super) is_signed: bool,
     /// Opens the content; each attempt reads it from the beginning.
     pub(super) open: &'a dyn Fn() -> Result<Box<dyn Read + 'a>, HubError>,
 }
 
-/// An answer that says that the request succeeded.
+/// The answer of a request that succeeded.
 pub(super) struct HubResponse {
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// A failed attempt.
+/// An attempt that failed.
 struct FailedTry {
     error: HubError,
-    /// Pause that the server asks for.
+    /// Pause that the server asks for, if any.
     wait: Option<Duration>,
     may_pass: bool,
 }
@@ -101,7 +102,7 @@ impl HubClient {
         Err(self.unreachable(url, "no attempt was made"))
     }
 
-    /// Sends a request once. For requests that must not be carried out twice.
+    /// Sends a request once. Used for requests that must not be carried out twice.
     pub(super) fn send_once(&self, url: &str, kind: &str, body: &[u8]) -> Result<HubResponse, (HubError, bool)> {
         let open = || -> Result<Box<dyn Read + '_>, HubError> { Ok(Box::new(body)) };
         let content = RequestBody { kind, nbytes: body.len() as u64, is_signed: false, open: &open };
@@ -121,12 +122,13 @@ impl HubClient {
         };
         let mut request = ureq::http::Request::builder().method(method).uri(url).header("accept", "application/json");
         let is_signed = content.is_some_and(|content| content.is_signed);
-        // The token must not reach the storage, which is another service than the hub.
+        // The token must not be sent to the storage, which is another service than the hub.
         if let Some(value) = self.hub.authorization(url).filter(|_| !is_signed) {
             request = request.header("authorization", value);
         }
         let nbytes = content.map_or(0, |content| content.nbytes);
-        // A fixed limit would stop large files on slow lines, and wait long for small ones on dead lines.
+        // The limit depends on the size. A fixed limit would abort large files on slow connections, and wait long for small files
+        // on dead ones.
         let time = PATIENCE + Duration::from_secs(nbytes / SLOWEST);
         let invalid = |error: ureq::http::Error| lasting(self.answer_error(url, &error.to_string()));
         let sent = match content {
@@ -149,7 +151,7 @@ impl HubClient {
             return Ok(HubResponse { headers: answer.headers().clone(), body });
         }
         let message = self.reason(code, &body);
-        // Messages end up in logs, and a signed address gives write access to any reader.
+        // Messages end up in logs, and a signed address gives write access to any person who reads it.
         let error = HubError::Refused { url: url_without_signature(url), code, message };
         Err(FailedTry { error, wait, may_pass: matches!(code, 408 | 429 | 500..) })
     }
@@ -187,7 +189,7 @@ pub(super) fn parse<Reply: DeserializeOwned>(url: &str, body: &[u8]) -> Result<R
     serde_json::from_slice(body).map_err(failed)
 }
 
-/// Addresses of storage carry a signature, which gives the right to write.
+/// Returns an address without its query: addresses of the storage contain a signature, which permits writing.
 fn url_without_signature(url: &str) -> String {
     url.split('?').next().unwrap_or_default().to_owned()
 }

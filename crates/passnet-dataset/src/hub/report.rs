@@ -6,28 +6,28 @@ use passnet_record::counted;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UploadProgress<'a> {
-    /// Files, and their bytes in all.
+    /// Number of files, and their size in bytes.
     Found(usize, u64),
     /// A large file is being sent: its path, bytes so far, all bytes.
     Sending(&'a str, u64, u64),
-    /// The storage had a large file.
+    /// The storage already had a large file.
     Stored(&'a str),
 }
 
 /// Result of [`super::upload`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uploaded {
-    /// Files of the commit by path in the repository, with their bytes; those of a dry run would be in it.
+    /// Files of the commit by path in the repository, with their sizes in bytes. In a dry run: files that would be in the commit.
     pub files: BTreeMap<String, u64>,
-    /// Bytes of large files that were sent, or would be.
+    /// Bytes of large files that were sent or, in a dry run, would be sent.
     pub sent_bytes: u64,
-    /// Files that the hub had, unchanged.
+    /// Number of files that the hub already had, unchanged.
     pub present: usize,
-    /// Files that were removed, or would be.
+    /// Files that were removed or, in a dry run, would be removed.
     pub deleted: Vec<String>,
     /// True if nothing was sent.
     pub is_dry: bool,
-    /// Address of the commit; `None` if there was nothing to change, or in a dry run.
+    /// Address of the commit; `None` if nothing had changed, or in a dry run.
     pub commit: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Large files: the batch protocol of Git LFS with basic and multipart transfers, as the hub speaks it.
+//! Large files: the batch protocol of Git LFS with basic and multipart transfers, as the hub implements it.
 
 use std::{
     collections::BTreeMap,
@@ -16,9 +16,9 @@ use super::{
 };
 
 const LFS_JSON: &str = "application/vnd.git-lfs+json";
-/// Attempts for one file with a new address: addresses of storage expire.
+/// Largest number of attempts for one file, each with a new address, because addresses of the storage expire.
 const ADDRESSES: usize = 3;
-/// Bytes between two reports of progress.
+/// Number of bytes between two reports of progress.
 const REPORT_EVERY: u64 = 64 << 20;
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct LfsBatch {
     objects: Vec<LfsObject>,
 }
 
-/// Address for an object; without actions the storage has it.
+/// Actions for an object. Without actions, the storage already has the object.
 #[derive(Deserialize)]
 struct LfsObject {
     oid: String,
@@ -54,7 +54,8 @@ struct LfsAction {
     header: BTreeMap<String, Value>,
 }
 
-/// Sends a file to the storage unless it is there. Returns whether it was sent. `progress` is called with the bytes sent so far.
+/// Sends a file to the storage unless the storage has it. Returns whether it was sent. `progress` is called with the number of
+/// bytes sent so far.
 pub(super) fn store(
     client: &HubClient,
     repository: &str,
@@ -64,7 +65,7 @@ pub(super) fn store(
     let url = client.hub.url(&format!("datasets/{repository}.git/info/lfs/objects/batch"));
     for left in (0..ADDRESSES).rev() {
         let Some(actions) = ask(client, &url, file)? else { return Ok(false) };
-        // The storage has the content already, under any name.
+        // The storage already has the content, possibly under another name.
         let Some(upload) = &actions.upload else { return Ok(false) };
         match send(client, upload, file, progress) {
             Ok(()) => {
@@ -74,7 +75,7 @@ pub(super) fn store(
                 }
                 return Ok(true);
             }
-            // An address that has expired, or an upload in parts that the storage has dropped.
+            // The address has expired, or the storage has dropped an upload in parts.
             Err(HubError::Refused { code: 400 | 403 | 404, .. }) if left > 0 => {}
             Err(error) => return Err(error),
         }
@@ -115,7 +116,7 @@ fn send(client: &HubClient, upload: &LfsAction, file: &LocalFile, progress: &dyn
     let size = size.as_u64().or_else(|| size.as_str()?.parse().ok()).filter(|size| *size > 0);
     let size = size.ok_or_else(|| problem("the size of parts is no number"))?;
     let parts = part_addresses(upload);
-    // The storage would join the parts without checking, and the file would be damaged.
+    // The storage would join the parts without a check, and the file would be damaged.
     if parts.len() as u64 != file.nbytes.div_ceil(size) {
         return Err(problem("the number of parts does not fit the size of the file"));
     }
@@ -138,7 +139,7 @@ fn send(client: &HubClient, upload: &LfsAction, file: &LocalFile, progress: &dyn
     client.request("POST", &upload.href, Some(&content)).map(|_| ())
 }
 
-/// Addresses of parts by number.
+/// Returns the addresses of parts by number.
 fn part_addresses(upload: &LfsAction) -> Vec<(u64, &str)> {
     let numbered = upload.header.iter().filter_map(|(name, address)| Some((name.parse().ok()?, address.as_str()?)));
     let mut parts: Vec<(u64, &str)> = numbered.collect();
@@ -161,7 +162,7 @@ fn slice<'a>(
     Ok(Box::new(ProgressReader { inner: opened.take(nbytes), done: begin, reported: begin, progress }))
 }
 
-/// A reader that reports what was read.
+/// A reader that reports how many bytes were read.
 struct ProgressReader<'a, R> {
     inner: R,
     done: u64,

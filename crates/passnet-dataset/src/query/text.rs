@@ -6,7 +6,7 @@ use passnet_record::{TextReport, TextTable, counted};
 
 use super::SampleCounts;
 
-/// Ops that are listed.
+/// Number of ops that are listed.
 const TOP_OPS: usize = 20;
 
 impl SampleCounts {

@@ -1,4 +1,4 @@
-//! Results of shards to the tables of a dataset.
+//! Merges the results of shards into the tables of a dataset.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use crate::{
     store::{AnnotationRow, GraphKind, SampleRow, TableError, View},
 };
 
-/// Rows of shards, asked for about in their order. Rows that come before the wanted one wait in memory.
+/// Rows of shards, requested about in their order. Rows that come before the requested row wait in memory.
 struct ShardRows<R> {
     rows: Box<dyn Iterator<Item = Result<R, TableError>> + Send>,
     path: fn(&R) -> &String,
@@ -28,7 +28,7 @@ impl<R: View + 'static> ShardRows<R> {
     fn open(shards: &[ShardResult], table: Table, path: fn(&R) -> &String) -> Result<Self, ShardError> {
         let mut parts = Vec::new();
         for shard in shards {
-            // Checked before anything is written: a merge of some shards would look like a complete stage.
+            // Checked before anything is written, because a merge of only some shards would look like a complete stage.
             if !shard.is_whole()? {
                 return Err(ShardError::NoResult(shard.result.clone()));
             }
@@ -74,7 +74,8 @@ pub fn merge_import(dataset: &Dataset, samples: &Path, shards: &[ShardResult]) -
         Some(message) => Err(message.clone()),
         None => {
             let row = rows.lock().unwrap_or_else(PoisonError::into_inner).take(path);
-            // A sample that no shard has could not be read when the shards were written: the reason is found here.
+            // If no shard has a sample, it could not be read when the shards were written. Reading it again here gives the
+            // reason.
             row.map_or_else(|| read_row(samples, path, GraphKind::Full), Ok)
         }
     };
@@ -95,7 +96,7 @@ pub fn merge_annotations(dataset: &Dataset, shards: &[ShardResult]) -> Result<An
         let row = rows.lock().unwrap_or_else(PoisonError::into_inner).take(&graph.path);
         match row {
             Some(row) if row.graph == graph.files.content_id().as_str() => row.annotation,
-            // The graph was changed while the shards were worked on.
+            // The graph was changed while the shards were processed.
             _ => Err("no shard has this graph".to_owned()),
         }
     };

@@ -22,7 +22,7 @@ use crate::{
 
 const FOLD: ShardStage = ShardStage::Fold { min_ops: 2, end_ops: 8, reach: 2 };
 
-/// Refuses every graph with words that depend on it.
+/// Refuses every graph with a message that depends on the graph.
 fn refuse(request: &Value) -> Result<Value, String> {
     Err(format!("refused: {} inputs", request["inputs"].as_array().map_or(0, Vec::len)))
 }

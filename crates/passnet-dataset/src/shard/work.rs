@@ -1,4 +1,4 @@
-//! Shards of a stage: writing them, running the stage on one, and checking its result.
+//! Shards of a stage: functions that write them, run the stage on one of them, and check its result.
 
 use std::{
     fmt::Write as _,
@@ -51,25 +51,25 @@ pub enum ShardError {
         path: PathBuf,
         source: serde_json::Error,
     },
-    /// The node has another version than the driver.
+    /// The shard was written by another version of PassNet.
     #[error("the driver has passnet {driver}, this node has {node}; install the same version on all nodes")]
     Version {
-        /// Version of the driver.
+        /// Version that wrote the shard.
         driver: String,
-        /// Version here.
+        /// Version of this program.
         node: &'static str,
     },
-    /// A result that is missing or damaged.
+    /// The result is missing or damaged.
     #[error("{}: the result of this shard is missing or damaged; run the same command again", .0.display())]
     NoResult(PathBuf),
 }
 
-/// Writes shards of at most `graphs` graphs into `scratch`, in the order of the table, and returns their folders. `samples` is the folder
-/// to import; other stages read `dataset`. Graphs that the dataset has already are left out, as in the stage. Equal data gives equal shards,
-/// and those that are there already are kept.
+/// Writes shards of at most `graphs` graphs into `scratch`, in the order of the table, and returns their folders. `samples` is
+/// the folder to import; other stages read `dataset`. Graphs for which the dataset already has results are left out, as in the
+/// stage. Equal data gives equal shards, and shards that exist already are kept.
 ///
 /// # Errors
-/// If a table or folder cannot be read or written. Rows that cannot be read are left out: the merge reports them.
+/// If a table or folder cannot be read or written. Rows that cannot be read are left out, and the merge reports them.
 pub fn split(
     stage: &ShardStage,
     dataset: &Dataset,
@@ -90,7 +90,7 @@ pub fn split(
             for paths in new.chunks(graphs.max(1)) {
                 writer.shard(|input| {
                     for path in paths {
-                        // The merge reads missing samples itself, and reports why it cannot.
+                        // The merge reads missing samples itself, and reports why they cannot be read.
                         if let Ok(files) = read_sample(&samples.join(path)) {
                             write_sample(input.root(), path, &files)?;
                         }
@@ -146,7 +146,7 @@ struct ShardWriter<'a> {
 }
 
 impl ShardWriter<'_> {
-    /// Writes the next shard.
+    /// Writes the next shard. `write` fills its tables or samples.
     fn shard(&mut self, write: impl FnOnce(&Dataset) -> Result<(), ShardError>) -> Result<(), ShardError> {
         fs::create_dir_all(self.scratch)?;
         let folder = tempfile::Builder::new().prefix(".incomplete-").tempdir_in(self.scratch)?;
@@ -179,7 +179,7 @@ fn content_hash(root: &Path) -> Result<String, io::Error> {
         }
         let bytes = fs::read(&path)?;
         let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
-        // With the length before each part, no two folders have the same stream of bytes.
+        // The length before each part makes sure that no two folders have the same stream of bytes.
         for part in [name.as_bytes(), &bytes] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -196,7 +196,7 @@ fn content_hash(root: &Path) -> Result<String, io::Error> {
 /// Returns the stage of a shard.
 ///
 /// # Errors
-/// If the folder is not a shard, or one of another version.
+/// If the folder is not a shard, or another version wrote it.
 pub fn stage_of(shard: &Path) -> Result<ShardStage, ShardError> {
     let order: ShardManifest = read_json(&shard.join(STAGE))?;
     let node = env!("CARGO_PKG_VERSION");
@@ -206,14 +206,14 @@ pub fn stage_of(shard: &Path) -> Result<ShardStage, ShardError> {
 /// Runs the stage of a shard and writes its result to the folder `out` in it.
 ///
 /// # Errors
-/// If the shard cannot be read or its result cannot be written. Graphs that cannot be used are part of the result.
+/// If the shard cannot be read or its result cannot be written. Failures of graphs are part of the result.
 pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
     let (stage, folder) = (stage_of(shard)?, shard.join(INPUT));
     let (input, output) = (Dataset::at(&folder), Dataset::at(shard.join(OUTPUT)));
     let mut report = ShardReport::default();
     let failures: Vec<SkippedData> = match &stage {
         ShardStage::Import => {
-            // All samples of a shard may have been unreadable.
+            // If none of the samples could be read, the shard is empty.
             if find_samples(&folder)?.is_empty() { Vec::new() } else { import_graphs(&output, &folder)?.failures }
         }
         &ShardStage::Annotate { max_bytes, seconds, .. } => {
@@ -224,7 +224,7 @@ pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
             if folder.join(name).exists() {
                 fs::rename(folder.join(name), output.root().join(name))?;
             }
-            // All others are rows of the table.
+            // All other failures are rows of the table.
             annotated.failures.into_iter().filter(|failure| is_over_memory(&failure.message)).collect()
         }
         ShardStage::Fold { .. } | ShardStage::SingleOps => {
@@ -256,12 +256,12 @@ pub struct ShardResult {
 }
 
 impl ShardResult {
-    /// Returns whether the result has what the shard asks for, with the bytes that were written.
+    /// Returns whether the result contains everything that the shard asks for, with unchanged bytes.
     ///
     /// # Errors
     /// If the shard cannot be read.
     pub fn is_whole(&self) -> Result<bool, ShardError> {
-        // The report is written last, so a result without it was interrupted.
+        // The report is written last, so without a report the run was interrupted.
         let Ok(report) = self.report() else { return Ok(false) };
         let (input, output) = (self.shard.join(INPUT), Dataset::at(&self.result));
         for table in [Table::Graphs, Table::Annotations, Table::Subgraphs] {
@@ -303,7 +303,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Shar
     Ok(fs::write(path, text)?)
 }
 
-/// Returns how a stage finds subgraphs; `None` if it finds none.
+/// Returns the method with which a stage finds subgraphs; `None` if the stage finds none.
 pub(super) fn method_of(stage: &ShardStage) -> Result<Option<Method>, BoundsError> {
     Ok(match *stage {
         ShardStage::Import | ShardStage::Annotate { .. } => None,

@@ -13,22 +13,22 @@ use crate::fusible::PrefixCounts;
 pub struct AnnotationRow {
     /// Path of the graph.
     pub path: String,
-    /// Content id of its files when it was annotated; an annotation of other files is void.
+    /// Content id of the graph's files at the time of the annotation. If the files have changed, the annotation is void.
     pub graph: String,
-    /// The annotation, or why there is none.
+    /// The annotation, or the reason why there is none.
     pub annotation: Result<Annotation, String>,
 }
 
-/// Numbers of kernels that the prefixes of one graph compile to.
+/// Kernel counts of the prefixes of one graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelsRow {
     /// Path of the subgraph.
     pub path: String,
-    /// Typed hash: equal graphs have equal counts.
+    /// Typed hash. Equal graphs have equal counts.
     pub typed: String,
-    /// Device of the counting: `cpu` or `cuda`.
+    /// Device for which kernels were counted: `cpu` or `cuda`.
     pub device: String,
-    /// The counts; empty if it does not compile.
+    /// The counts; empty if the graph does not compile.
     pub measured: PrefixCounts,
 }
 
@@ -79,7 +79,7 @@ impl Row for AnnotationRow {
 
     fn raw_bytes(&self) -> usize {
         let Ok(annotation) = &self.annotation else { return self.path.len() };
-        // Each extent takes about four digits.
+        // An extent has about four digits.
         let shapes = annotation.assignments.iter().map(|assignment| 24 * assignment.shapes.len()).sum::<usize>();
         self.path.len() + 160 * annotation.values.len() + shapes
     }

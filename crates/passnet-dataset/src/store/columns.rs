@@ -1,4 +1,4 @@
-//! Between Rust values and Arrow arrays, for the few column types of the store.
+//! Conversion between Rust values and Arrow arrays, for the few column types of the store.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn list_item(item: DataType) -> Arc<Field> {
     Arc::new(Field::new("item", item, false))
 }
 
-/// Returns a column of lists: `lens` of the rows, and all items one after the other.
+/// Returns a column of lists. `lens` are the lengths of the lists, and `items` are the items of all lists in order.
 pub(super) fn lists(lens: impl IntoIterator<Item = usize>, items: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let field = list_item(items.data_type().clone());
     Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::from_lengths(lens), items, None)?))
@@ -78,7 +78,7 @@ impl<'a> Columns<'a> {
         downcast(column).map_err(|kind| format!("column `{name}` is of type {kind}"))
     }
 
-    /// Returns a column of strings, none missing.
+    /// Returns a column of strings without missing values.
     pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, String> {
         let values = self.optional_strings(name)?;
         values.into_iter().map(|value| value.ok_or_else(|| format!("column `{name}` has a missing value"))).collect()
@@ -154,7 +154,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the array as `T`, or the name of the type that it has.
+/// Returns the array as `T`; the error is a description with the type that the array has.
 fn downcast<T: 'static>(array: &ArrayRef) -> Result<&T, String> {
     array.as_any().downcast_ref().ok_or_else(|| array.data_type().to_string())
 }

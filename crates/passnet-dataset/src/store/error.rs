@@ -12,21 +12,21 @@ pub enum TableError {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// The file's footer is damaged, or it is not a Parquet file; none of its rows can be read.
+    /// The footer of the file is damaged, or it is not a Parquet file. None of its rows can be read.
     #[error("{path}: not a readable Parquet file: {source}; restore it or write it again")]
     File {
         path: PathBuf,
         /// Error of the Parquet library.
         source: ParquetError,
     },
-    /// The file is of another table or a later version.
+    /// The file belongs to another table, or has a later version.
     #[error("{path}: {message}")]
     Schema {
         path: PathBuf,
-        /// Found and expected form.
+        /// Expected form and the form that was found.
         message: String,
     },
-    /// One row group cannot be read; others can.
+    /// A row group cannot be read. Others can be read.
     #[error("{path}: row group {row_group} (rows {first_row}..{end_row}) is damaged: {message}; its rows are left out")]
     RowGroup {
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum TableError {
         /// Description of the problem.
         message: String,
     },
-    /// Rows cannot be put into columns.
+    /// Rows cannot be converted to columns.
     #[error("{path}: {source}")]
     Encode {
         path: PathBuf,

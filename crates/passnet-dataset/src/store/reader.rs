@@ -17,13 +17,13 @@ use super::{
     row::{STORE_VERSION, TABLE_KEY, VERSION_KEY, View},
 };
 
-/// Rows are read this many at a time: samples are up to megabytes each.
+/// Number of rows that are read at a time. A sample can have several megabytes.
 const BATCH_ROWS: usize = 32;
 
 /// Reads one Parquet file row by row in bounded memory.
 ///
-/// As an iterator it yields rows in order. A row group that cannot be read gives one error that names it, then reading
-/// continues with the next one.
+/// As an iterator it returns rows in order. A row group that cannot be read gives one error that names it. Reading then continues
+/// with the next one.
 pub struct TableReader<R: View> {
     path: PathBuf,
     file: File,
@@ -38,7 +38,7 @@ impl<R: View> TableReader<R> {
     /// Opens a file of this table.
     ///
     /// # Errors
-    /// If it cannot be opened, is not a Parquet file, or is of another table or a later version.
+    /// If the file cannot be opened, is not a Parquet file, belongs to another table, or has a later version.
     pub fn open(path: &Path) -> Result<Self, TableError> {
         let file = File::open(path).map_err(|source| TableError::Io { path: path.to_owned(), source })?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
@@ -71,7 +71,7 @@ impl<R: View> TableReader<R> {
             None => return error(format!("not written by passnet: no `{TABLE_KEY}` in its metadata")),
         }
         match value(VERSION_KEY).and_then(|version| version.parse::<u32>().ok()) {
-            // Older files are read: new columns do not raise the version, and views ignore unknown ones.
+            // Files of older versions can be read: new columns do not raise the version, and views ignore unknown columns.
             Some(version) if version <= STORE_VERSION => Ok(()),
             Some(version) => {
                 error(format!("schema version {version} is newer than this program; install a newer PassNet"))
@@ -80,7 +80,7 @@ impl<R: View> TableReader<R> {
         }
     }
 
-    /// Reads the next rows of the current row group, or begins the next one; `None` at the end.
+    /// Reads the next rows of the current row group, or begins the next row group. Returns `None` at the end.
     fn advance(&mut self) -> Option<Result<(), TableError>> {
         if self.current.is_none() {
             let row_group = self.next_row_group;
@@ -118,11 +118,11 @@ impl<R: View> TableReader<R> {
         let file = self.file.try_clone().map_err(|error| error.to_string())?;
         let schema = R::schema();
         let columns = schema.fields().iter().map(|field| field.name().as_str());
-        // Only the columns of the row type: a view of a few columns does not read the texts of samples.
+        // Reads only the columns of the row type, so that a view of a few columns does not read the texts of samples.
         let mask = ProjectionMask::columns(self.metadata.parquet_schema(), columns);
         ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_projection(mask)
-            // One row group at a time, so that damage in one leaves the others readable.
+            // One row group at a time, so that others can be read if one is damaged.
             .with_row_groups(vec![row_group])
             .with_batch_size(BATCH_ROWS)
             .build()

@@ -20,7 +20,7 @@ macro_rules! result_row {
         integers { $($(#[$integer_doc:meta])* $integer:ident,)+ }
         numbers { $($(#[$number_doc:meta])* $number:ident,)+ }
     ) => {
-        /// The verdict on one graph, flat.
+        /// The verdict on one graph as a flat row.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct ResultRow {
             $($(#[$text_doc])* pub $text: String,)+
@@ -35,7 +35,7 @@ macro_rules! result_row {
                 $(stringify!($text),)+ $(stringify!($optional),)+ $(stringify!($integer),)+ $(stringify!($number),)+
             ];
 
-            /// Returns the cells in the order of the columns; empty where there is no value.
+            /// Returns the cells in the order of the columns. A cell without a value is empty.
             pub fn cells(&self) -> Vec<String> {
                 let mut cells = vec![$(self.$text.clone(),)+];
                 cells.extend([$(self.$optional.clone().unwrap_or_default(),)+]);
@@ -99,17 +99,17 @@ result_row! {
         suite_version,
         /// `sound` or `paper`.
         mode,
-        /// Device as asked for, e.g. `cuda:0`.
+        /// Device as the user named it, e.g. `cuda:0`.
         device,
         /// Accelerator, or CPU model of a CPU run.
         machine,
-        /// Task.
+        /// Id of the task.
         task,
-        /// Graph.
+        /// Name of the graph.
         graph,
         /// Content key of the verdict.
         key,
-        /// Outcome.
+        /// Status of the verdict.
         status,
     }
     optional_texts {
@@ -117,47 +117,47 @@ result_row! {
         reason,
         /// Path that was scored: `direct` or `compiled`.
         path,
-        /// `yes` if the scored timing settled, else `no`.
+        /// `yes` if the scored timing was stable, else `no`.
         stable,
     }
     integers {
-        /// Smallest tolerance at which everything was close.
+        /// Smallest tolerance at which all outputs were close.
         tolerance,
-        /// Calls in the graph.
+        /// Number of calls in the graph.
         nodes_before,
-        /// Calls in the rewritten graph.
+        /// Number of calls in the rewritten graph.
         nodes_after,
-        /// Wall time of the evaluation.
+        /// Wall time of the evaluation, in nanoseconds.
         wall_ns,
     }
     numbers {
-        /// Against eager.
+        /// Speed-up over eager mode: eager / candidate.
         speedup,
-        /// Lower end of its interval.
+        /// Lower end of the interval of `speedup`.
         speedup_low,
-        /// Upper end of its interval.
+        /// Upper end of the interval of `speedup`.
         speedup_high,
-        /// Against eager, by device events.
+        /// Speed-up over eager mode, measured with device events.
         device_speedup,
-        /// Against the candidate's path without rewriting.
+        /// Speed-up over the candidate's path without rewriting.
         control_speedup,
-        /// Lower end of its interval.
+        /// Lower end of the interval of `control_speedup`.
         control_low,
-        /// Upper end of its interval.
+        /// Upper end of the interval of `control_speedup`.
         control_high,
-        /// Median of eager.
+        /// Median time of eager mode, in nanoseconds.
         eager_median_ns,
-        /// Median of the candidate's path without rewriting.
+        /// Median time of the candidate's path without rewriting, in nanoseconds.
         control_median_ns,
-        /// Median of the candidate.
+        /// Median time of the candidate, in nanoseconds.
         candidate_median_ns,
-        /// Median of eager between device events.
+        /// Median time of eager mode between device events, in nanoseconds.
         eager_device_ns,
-        /// The same of the candidate's path without rewriting.
+        /// The same for the candidate's path without rewriting.
         control_device_ns,
-        /// The same of the candidate.
+        /// The same for the candidate.
         candidate_device_ns,
-        /// Least time that the device permits.
+        /// Shortest time that the device permits, in nanoseconds.
         bound_ns,
     }
 }
@@ -213,7 +213,7 @@ impl ResultRow {
     }
 }
 
-/// Returns the rows as CSV (RFC 4180), with a line of titles.
+/// Returns the rows as CSV (RFC 4180). The first line contains the titles.
 pub fn csv(rows: &[ResultRow]) -> String {
     let mut text = ResultRow::COLUMNS.join(",") + "\r\n";
     for row in rows {

@@ -16,9 +16,9 @@ pub enum GraphKind {
     #[default]
     Full,
     SingleOp,
-    /// Ops that a compiler fuses, found by measuring.
+    /// Ops that a compiler fuses, found by measurement.
     Fusible,
-    /// Ops that recur, found by folding.
+    /// Ops that occur repeatedly, found by folding.
     Classical,
 }
 
@@ -26,7 +26,7 @@ impl GraphKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Full, Self::SingleOp, Self::Fusible, Self::Classical];
 
-    /// Returns the name in the store.
+    /// Returns the name of the kind in the store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -62,12 +62,12 @@ pub struct Input {
     pub name: String,
     /// Element type.
     pub dtype: DType,
-    /// Extents.
+    /// Extent of each dimension.
     pub shape: Vec<u64>,
 }
 
 impl Input {
-    /// Size of a contiguous tensor in bytes; `None` where it overflows 64 bits.
+    /// Returns the size of a contiguous tensor in bytes; `None` if it overflows 64 bits.
     pub fn nbytes(&self) -> Option<u64> {
         let size = self.dtype.size() as u64;
         self.shape.iter().try_fold(size, |bytes, &extent| bytes.checked_mul(extent))
@@ -91,22 +91,22 @@ pub struct Hashes {
     pub typed: Option<String>,
     /// Structure: ops, constants and data flow, without names and statement order.
     pub structure: Option<String>,
-    /// The same without the values of integer constants.
+    /// Structure without the values of integer constants.
     pub masked: Option<String>,
     /// Op names in program order.
     pub ops: Option<String>,
 }
 
-/// The files of a sample folder, verbatim. `None` is an absent file, an empty string an empty one.
+/// The files of a sample folder, verbatim. `None` stands for an absent file, an empty string for an empty file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleFiles {
     texts: [Option<String>; SampleFiles::NAMES.len()],
-    /// Files with other names, or that are not UTF-8.
+    /// Files with other names, and files that are not UTF-8.
     pub others: Vec<NamedFile>,
 }
 
 impl SampleFiles {
-    /// The files with a separate column.
+    /// Names of the files that have a column of their own.
     pub const NAMES: [&str; 7] = [
         "model.py",
         "weight_meta.py",
@@ -134,7 +134,7 @@ impl SampleFiles {
         match (place, String::from_utf8(content)) {
             (Some(place), Ok(text)) => self.texts[place] = Some(text),
             (None, Ok(text)) => self.others.push(NamedFile { name, content: text.into_bytes() }),
-            // A text column holds UTF-8 only. Kept as bytes, the folder is written back as it was.
+            // A text column holds only UTF-8. Other content is kept as bytes, so that the folder can be written back unchanged.
             (_, Err(error)) => self.others.push(NamedFile { name, content: error.into_bytes() }),
         }
     }
@@ -161,10 +161,10 @@ impl SampleFiles {
 /// One graph or subgraph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleRow {
-    /// Folder of the sample below the dataset's root, with `/` between its parts; unique in a table.
+    /// Path of the sample's folder below the root of the dataset, with `/` between its parts. It is unique in a table.
     pub path: String,
     pub kind: GraphKind,
-    /// Library it comes from (`source` of `graph_net.json`).
+    /// Library of the model (`source` of `graph_net.json`).
     pub source: Option<String>,
     /// Field of use (`heuristic_tag` of `graph_net.json`).
     pub domain: Option<String>,
@@ -172,9 +172,9 @@ pub struct SampleRow {
     pub ops: Vec<String>,
     /// Inputs in the order of `forward`.
     pub inputs: Vec<Input>,
-    /// Hashes for comparison.
+    /// Hashes by which samples are compared.
     pub hashes: Hashes,
-    /// Graphs that it was cut from; empty for full graphs.
+    /// Full graphs from which the subgraph was cut, with ranges; empty for full graphs.
     pub origins: Vec<SubgraphOrigin>,
     /// Paths of samples that were dropped because they equal this one.
     pub duplicates: Vec<String>,
@@ -182,7 +182,7 @@ pub struct SampleRow {
     pub files: SampleFiles,
 }
 
-/// Identity and origin of a graph or subgraph: a row of the same table, read without its files.
+/// Identity and origin of a graph or subgraph: the columns of a row without its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lineage {
     pub path: String,
@@ -240,7 +240,7 @@ impl View for SampleRow {
             required("ops", list_type(DataType::Utf8)),
             required("inputs", list_type(input)),
         ];
-        // In the order of `encode`: Arrow matches columns by position.
+        // In the order of `encode`, because Arrow matches columns by position.
         fields.extend(HASHES.iter().map(|(name, _)| text(name)));
         fields.push(required("origins", list_type(origin)));
         fields.push(required("duplicates", list_type(DataType::Utf8)));
@@ -280,7 +280,7 @@ impl View for SampleRow {
             row.kind = kind.parse()?;
         }
         for (row, id) in rows.iter().zip(columns.strings("content_id")?) {
-            // Parquet detects damaged pages only where the writer stored checksums. This compares the content itself.
+            // Parquet detects damaged pages only if the writer stored checksums. This check compares the content itself.
             if row.files.content_id().as_str() != id {
                 return Err(format!("the files of `{}` do not have the content they had when written", row.path));
             }

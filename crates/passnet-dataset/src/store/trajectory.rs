@@ -6,10 +6,10 @@ use super::{
     row::{Row, View},
 };
 
-/// One attempt of an agent at a task: what training reads as columns, and the whole record as JSON.
+/// One attempt of an agent at a task: columns for training, and the whole record as JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrajectoryRow {
-    /// Content hash.
+    /// Content hash of the record.
     pub id: String,
     /// Name of the suite.
     pub suite: String,
@@ -24,34 +24,34 @@ pub struct TrajectoryRow {
     pub model: String,
     /// Number of the attempt at the task, from 0.
     pub attempt: i64,
-    /// Reason for the end of the attempt.
+    /// Reason why the attempt ended.
     pub exit: String,
-    /// Final score; 1 is doing nothing.
+    /// Final score. A score of 1 means no change.
     pub score: f64,
     /// Final reward.
     pub reward: f64,
-    /// Graphs that are correct in the end.
+    /// Number of graphs that are correct in the end.
     pub correct: i64,
-    /// Graphs of the task.
+    /// Number of graphs of the task.
     pub graphs: i64,
     pub steps: i64,
-    /// Tokens read.
+    /// Number of tokens that the model read.
     pub input_tokens: i64,
-    /// Tokens written.
+    /// Number of tokens that the model wrote.
     pub output_tokens: i64,
-    /// Integrity rules that were broken on the way.
+    /// Integrity rules that the attempt broke, even if only in intermediate steps.
     pub rules_broken: Vec<String>,
     /// Messages in the form of chat completions, as JSON.
     pub messages: String,
     /// Tools in the form of chat completions, as JSON.
     pub tools: String,
-    /// The final passes, text by name of the file, as JSON.
+    /// The final passes as JSON: text by file name.
     pub passes: String,
     /// The whole record (`docs/reference/trajectories.md`), as JSON.
     pub record: String,
 }
 
-/// Columns of text, of numbers, and of lists of text, in the order of the schema within each kind.
+/// Names of the columns: of text, of numbers, and of lists of text. Each kind is in the order of the schema.
 const TEXTS: [&str; 10] = ["id", "suite", "split", "task", "model", "exit", "messages", "tools", "passes", "record"];
 const INTEGERS: [&str; 6] = ["attempt", "correct", "graphs", "steps", "input_tokens", "output_tokens"];
 const FLOATS: [&str; 2] = ["score", "reward"];

@@ -20,25 +20,25 @@ use super::{
     row::{Row, STORE_VERSION, TABLE_KEY, VERSION_KEY},
 };
 
-/// A row group holds at most this many bytes before encoding (one row may exceed it), so that a reader that takes whole
-/// row groups into memory, such as the viewer of a data set host, can take ours.
+/// Largest number of bytes of a row group before encoding (a single row may exceed it). Readers that load whole row groups into
+/// memory, such as the viewer of a data set host, can then read the file.
 pub const MAX_ROW_GROUP_BYTES: usize = 128 << 20;
 
-/// Begins the name of a file that is being written.
+/// Prefix of the name of a file that is being written.
 pub(crate) const INCOMPLETE: &str = ".incomplete-";
 
-/// Rows are put into columns when they reach this many bytes.
+/// Number of bytes of rows that are converted to columns at once.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Zstandard levels: stages write files for other stages, which level 9 would take half their time for; what is published is
-/// written once and takes 15 % less space. Both are read as fast.
+/// Zstandard levels. Stages write files for other stages, and level 9 would take half of their time. Published files are written
+/// once, and level 9 saves 15 % of their size. Reading takes the same time for both.
 const ZSTD_LEVEL: i32 = 3;
 const PUBLISHED_ZSTD_LEVEL: i32 = 9;
 
 /// Writes one Parquet file row by row in bounded memory.
 ///
-/// The file appears at its place when [`Self::finish`] succeeds; before, and if the writer is dropped, there is nothing
-/// but a temporary file that is deleted later.
+/// The file appears at its path when [`Self::finish`] succeeds. Until then, or if the writer is dropped, there is only a
+/// temporary file, which is deleted later.
 pub struct TableWriter<R: Row> {
     path: PathBuf,
     writer: ArrowWriter<NamedTempFile>,
@@ -50,7 +50,7 @@ pub struct TableWriter<R: Row> {
 }
 
 impl<R: Row> TableWriter<R> {
-    /// Begins a file at `path`; its folder is created where it does not exist.
+    /// Begins a file at `path`. Its folder is created if it does not exist.
     ///
     /// # Errors
     /// If the folder or a temporary file in it cannot be created.
@@ -80,8 +80,8 @@ impl<R: Row> TableWriter<R> {
         fs::create_dir_all(folder).map_err(io)?;
         // In the same folder, because a file can only be renamed within one file system.
         let file = NamedTempFile::with_prefix_in(INCOMPLETE, folder).map_err(io)?;
-        // The lock marks the file as in use, so that no command removes it as a leftover. On file systems without locks, leftovers
-        // stay.
+        // The lock marks the file as in use, so that no command removes it as a leftover. On file systems without locks,
+        // leftovers are not removed.
         let _ = file.as_file().try_lock();
         let metadata = vec![
             KeyValue::new(VERSION_KEY.to_owned(), STORE_VERSION.to_string()),
@@ -92,7 +92,7 @@ impl<R: Row> TableWriter<R> {
             .set_compression(Compression::ZSTD(level))
             .set_key_value_metadata(Some(metadata))
             .set_max_row_group_row_count(None);
-        // Whole files hardly ever repeat; a dictionary of them would cost memory and win nothing.
+        // Whole files are rarely equal, so a dictionary of them would need memory and save nothing.
         for field in R::schema().fields().iter().filter(|field| field.name().ends_with("_py")) {
             properties = properties.set_column_dictionary_enabled(ColumnPath::from(field.name().as_str()), false);
         }
@@ -130,16 +130,16 @@ impl<R: Row> TableWriter<R> {
         Ok(())
     }
 
-    /// Completes the file and puts it at its place, over what may have been there.
+    /// Completes the file and moves it to its path. An existing file is replaced.
     ///
     /// # Errors
-    /// If the disk is full or the place cannot be written; what was there stays.
+    /// If the disk is full or the path cannot be written. An existing file then stays.
     pub fn finish(mut self) -> Result<(), TableError> {
         self.write_pending()?;
         let Self { path, writer, .. } = self;
         let file = writer.into_inner().map_err(|source| TableError::Write { path: path.clone(), source })?;
         let place = |file: NamedTempFile| -> io::Result<()> {
-            // Content before name: after a power failure, a file with its final name must be complete.
+            // The content is flushed before the rename: after a power failure, a file with its final name must be complete.
             file.as_file().sync_all()?;
             file.persist(&path)?;
             Ok(())

@@ -1,4 +1,4 @@
-//! Subgraphs that may go into a suite, by op sequence.
+//! Subgraphs that may become part of a suite, by op sequence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,20 @@ use crate::{
 pub(super) struct CandidateSubgraph {
     pub(super) path: String,
     pub(super) structure: String,
-    /// Origin to cut it from: the first one that evaluation may have.
+    /// Origin from which evaluation cuts the subgraph: the first one that is not for training only.
     pub(super) origin: Option<SubgraphOrigin>,
     bucket: Bucket,
     elements: u64,
     is_language: bool,
 }
 
-/// Dtypes and rough extents of inputs.
+/// Dtypes and rough extents of the inputs.
 type Bucket = Vec<(u8, Vec<u32>)>;
 
 /// The subgraphs of one op sequence.
 pub(super) struct CandidateGroup {
     ops: Vec<String>,
-    /// Places that have it and that evaluation may have, repetitions included.
+    /// Number of places that have the sequence and are not for training only, repetitions included.
     origins: usize,
     pub(super) candidates: Vec<CandidateSubgraph>,
 }
@@ -39,7 +39,7 @@ pub(super) struct CandidateGroup {
 pub(super) type Groups = BTreeMap<(Phase, GraphKind, String), CandidateGroup>;
 
 impl CandidateGroup {
-    /// Returns the class of its task.
+    /// Returns the class of the task that the group would become.
     pub(super) fn class(&self) -> TaskClass {
         TaskClass::of_graphs(
             &self.ops,
@@ -47,8 +47,8 @@ impl CandidateGroup {
         )
     }
 
-    /// At most `count` candidates for evaluation with their origins, from as many structures and buckets of inputs as there
-    /// are.
+    /// Returns at most `count` candidates for evaluation with their origins, from as many structures and buckets of inputs as
+    /// possible.
     pub(super) fn spread(&self, count: usize) -> Vec<&SubgraphOrigin> {
         let mut classes: BTreeMap<(&str, &Bucket), Vec<&SubgraphOrigin>> = BTreeMap::new();
         for candidate in &self.candidates {
@@ -56,8 +56,7 @@ impl CandidateGroup {
             class.extend(&candidate.origin);
         }
         let longest = classes.values().map(Vec::len).max().unwrap_or(0);
-        // Round robin: one candidate of each class before any gets its second, so that a task varies as much
-        // as it can.
+        // Round robin: each class gives one candidate before any class gives a second, so that a task varies as much as possible.
         let rounds = (0..longest).flat_map(|round| classes.values().filter_map(move |class| class.get(round).copied()));
         rounds.take(count).collect()
     }
@@ -76,7 +75,7 @@ pub(super) fn groups(dataset: &Dataset, bounds: &SuiteLimits, built: &mut Built)
         };
         let bytes = row.inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.nbytes()?));
         let (Some(ops), Some(structure)) = (row.hashes.ops, row.hashes.structure) else { continue };
-        // Without a typed hash the graph was not annotated; without inputs nothing can be compared.
+        // Without a typed hash the graph was not annotated. Without inputs there is nothing to compare.
         if row.hashes.typed.is_none() || row.inputs.is_empty() || bytes.is_none_or(|bytes| bytes > bounds.max_bytes) {
             continue;
         }
@@ -85,8 +84,7 @@ pub(super) fn groups(dataset: &Dataset, bounds: &SuiteLimits, built: &mut Built)
         let mut phases: BTreeMap<Phase, Vec<SubgraphOrigin>> = BTreeMap::new();
         for origin in row.origins {
             let phase = phases.entry(Phase::of(&origin.path)).or_default();
-            // The phase gets its entry in any case: a subgraph without an origin for evaluation may still
-            // train.
+            // The phase gets its entry in any case: a subgraph without an origin for evaluation may still be used for training.
             phase.extend(Some(origin).filter(|origin| !bounds.only_trains(&origin.path)));
         }
         for (phase, origins) in phases {
@@ -109,13 +107,13 @@ pub(super) fn groups(dataset: &Dataset, bounds: &SuiteLimits, built: &mut Built)
     Ok(groups)
 }
 
-/// Dtype, and the size of each extent by factors of 16.
+/// Returns the dtype of an input, and the size of each extent by factors of 16.
 fn class(input: &Input) -> (u8, Vec<u32>) {
     (input.dtype as u8, input.shape.iter().map(|extent| extent.checked_ilog2().unwrap_or(0) / 4).collect())
 }
 
-/// Op sequences of a phase and kind that evaluation may have, in the order in which a suite takes them, without those
-/// that another one has.
+/// Returns the op sequences of a phase and kind that evaluation may have, in the order in which a suite takes them. Sequences
+/// that another suite has taken are left out.
 pub(super) fn preferred(groups: &Groups, phase: Phase, kind: GraphKind, taken: &BTreeSet<String>) -> Vec<String> {
     let is_free = |group: &CandidateGroup, key: &String| group.origins > 0 && !taken.contains(key);
     let of_kind = groups.iter().filter(|((in_phase, of, _), _)| (*in_phase, *of) == (phase, kind));
@@ -128,7 +126,7 @@ pub(super) fn preferred(groups: &Groups, phase: Phase, kind: GraphKind, taken: &
     }
     let sequences: Vec<&Vec<String>> = found.iter().map(|(_, group)| &group.ops).collect();
     let sequences: Vec<Vec<&str>> = sequences.iter().map(|ops| ops.iter().map(String::as_str).collect()).collect();
-    // One less than all, since the whole set is returned in its own order.
+    // One less than all, because `select_subset` returns the whole set in its own order.
     let mut order = select_subset(&sequences, found.len().saturating_sub(1));
     let chosen: BTreeSet<usize> = order.iter().copied().collect();
     order.extend((0..found.len()).filter(|index| !chosen.contains(index)));

@@ -1,45 +1,45 @@
-//! Classes of tasks that a suite bounds: tasks that compute nothing, and tasks of language models.
+//! Classes of tasks whose shares a suite limits: tasks that compute nothing, and tasks of language models.
 
 use passnet_graph::ops::{Memory, Op};
 
 use crate::store::{Input, SampleRow};
 
-/// A task whose graphs have no more elements of inputs than this measures launches only.
+/// Number of input elements below which the time of a graph is that of its launches.
 const FEW_ELEMENTS: u64 = 1_024;
 
-/// Field of use of language models, in the words of `heuristic_tag`.
+/// Field of use of language models, as `heuristic_tag` names it.
 const LANGUAGE: &str = "nlp";
 
 /// The properties of a task that [`Shares`] bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskClass {
-    /// All ops are views, or no graph has 1,024 elements of inputs.
+    /// True if all ops are views, or no graph has at least 1,024 elements of inputs.
     pub is_trivial: bool,
-    /// At least half of the graphs are of language models.
+    /// True if at least half of the graphs are of language models.
     pub is_language: bool,
 }
 
 /// Bounds of the classes of tasks in a suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// Largest share of tasks that are trivial ([`TaskClass::is_trivial`]).
+    /// Largest share of trivial tasks ([`TaskClass::is_trivial`]).
     pub trivial: f64,
-    /// Least share of tasks of language models, as far as there are any.
+    /// Smallest share of tasks of language models, if there are enough of them.
     pub language: f64,
 }
 
 impl Default for Shares {
-    /// At most 3 % trivial, at least 40 % of language models.
+    /// Returns at most 3 % trivial tasks, and at least 40 % tasks of language models.
     fn default() -> Self {
         Self { trivial: 0.03, language: 0.40 }
     }
 }
 
-/// State of a suite that is being filled.
+/// State of a suite while tasks are added.
 pub(super) struct Filling {
     trivial: usize,
     other: usize,
-    /// True if tasks of other fields may take the places of language models.
+    /// True if tasks of other fields may take places that are reserved for language models.
     pub(super) all_fields: bool,
 }
 
@@ -48,7 +48,7 @@ impl Filling {
         let tasks = tasks as f64;
         let language = (shares.language * tasks).ceil();
         Self {
-            // Rounded down, and the language share up: the shares are bounds that a suite must keep.
+            // Rounded down, and the language share up, because a suite must keep to both bounds.
             trivial: (shares.trivial * tasks).floor() as usize,
             other: (tasks - language).max(0.0) as usize,
             all_fields: false,
@@ -73,7 +73,7 @@ impl TaskClass {
         Self::of_graphs(ops, rows.map(|row| (elements(&row.inputs), is_language(row.domain.as_deref()))))
     }
 
-    /// Returns the class by the number of elements of inputs of each graph, and whether it is of a language model.
+    /// Returns the class of a task, given for each graph its number of input elements and whether it is of a language model.
     pub(super) fn of_graphs(ops: &[String], graphs: impl Iterator<Item = (u64, bool)>) -> Self {
         let (mut count, mut language, mut largest) = (0, 0, 0);
         for (elements, is_language) in graphs {
@@ -96,7 +96,8 @@ pub(super) fn elements(inputs: &[Input]) -> u64 {
     inputs.iter().map(count).fold(0, u64::saturating_add)
 }
 
-/// Returns whether an op only says how memory is seen. Dropout does nothing in evaluation; a reshape copies only where it has to.
+/// Returns whether an op only changes how memory is seen. Dropout does nothing in evaluation. A reshape copies only where it has
+/// to.
 fn is_view(op: &str) -> bool {
     let name = op.strip_prefix("Tensor.").unwrap_or(op);
     let name = name.split('.').next().unwrap_or(name);

@@ -1,4 +1,4 @@
-//! Op sequences that lie inside longer ones.
+//! Search for op sequences that are contained in longer ones.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::store::SampleRow;
 
-/// Returns the pairs (needle, haystack) of indices where the ops of the needle are a contiguous part of a longer haystack, in order.
+/// Returns the pairs (needle, haystack) of indices for which the ops of the needle are a contiguous part of a longer haystack, in
+/// order.
 ///
-/// Each window of a haystack that is as long as some needle is looked up in a table: the time is proportional to the ops of the
-/// haystacks times the number of different lengths of needles times these lengths.
+/// Each window of a haystack that is as long as some needle is looked up in a table. The time is proportional to the number of
+/// ops of the haystacks times the sum of the different lengths of needles.
 pub(super) fn contained(needles: &[Vec<u32>], haystacks: &[Vec<u32>]) -> Vec<(usize, usize)> {
     let mut by_ops: FxHashMap<&[u32], Vec<usize>> = FxHashMap::default();
     for (index, needle) in needles.iter().enumerate().filter(|(_, needle)| !needle.is_empty()) {
@@ -21,14 +22,14 @@ pub(super) fn contained(needles: &[Vec<u32>], haystacks: &[Vec<u32>]) -> Vec<(us
         .par_iter()
         .enumerate()
         .map(|(index, haystack)| {
-            // The end is excluded: equal sequences are hard leaks, which are counted elsewhere.
+            // Equal lengths are excluded: equal sequences are hard leaks, which are counted elsewhere.
             let windows = lengths.range(..haystack.len()).flat_map(|length| haystack.windows(*length));
             let inside: BTreeSet<usize> = windows.filter_map(|window| by_ops.get(window)).flatten().copied().collect();
             inside.into_iter().map(|needle| (needle, index)).collect()
         })
         .collect();
     let mut pairs: Vec<(usize, usize)> = found.into_iter().flatten().collect();
-    // By needle; the threads found them by haystack.
+    // Sorted by needle, because the threads found the pairs by haystack.
     pairs.sort_unstable();
     pairs
 }
@@ -47,7 +48,7 @@ impl OpNumbers {
     }
 }
 
-/// Half-open ranges of ops of each full graph.
+/// Ops of full graphs, as half-open ranges that were added.
 #[derive(Default)]
 pub(super) struct OpPlaces(FxHashMap<String, FxHashSet<u32>>);
 
@@ -56,17 +57,17 @@ impl OpPlaces {
         self.0.entry(path.to_owned()).or_default().extend(start..end);
     }
 
-    /// Adds the ranges that a graph was cut from.
+    /// Adds the ranges from which a graph was cut.
     pub(super) fn add_origins(&mut self, row: &SampleRow) {
         row.origins.iter().for_each(|origin| self.add(&origin.path, origin.range.start, origin.range.end));
     }
 
-    /// Returns whether a graph was cut from a range that has an op of an added one.
+    /// Returns whether a graph was cut from a range that shares an op with an added range.
     pub(super) fn has_origin_of(&self, row: &SampleRow) -> bool {
         row.origins.iter().any(|origin| self.overlaps(&origin.path, origin.range.start, origin.range.end))
     }
 
-    /// Returns whether an op of the range is in a range that was added.
+    /// Returns whether a range shares an op with an added range.
     pub(super) fn overlaps(&self, path: &str, start: u32, end: u32) -> bool {
         self.0.get(path).is_some_and(|places| (start..end).any(|op| places.contains(&op)))
     }

@@ -1,16 +1,16 @@
 //! Architecture families, by the names of models.
 
-/// Parts of names that say how a model was made and not which architecture it has.
+/// Parts of names that describe how a model was made and not its architecture.
 const PREFIXES: [&str; 2] = ["tf", "test"];
-/// Folders above the samples of collections; the library comes below them.
+/// Folder above the samples of collections. The folder of the library is below it.
 const COLLECTION: &str = "samples";
 /// Folder of models that have folders of classes below them.
 const CLASSES: &str = "transformers/";
-/// Shorter stems are joined with the next part of the name: `rt` of `rt_detr` names nothing.
+/// Length of the shortest stem. Shorter stems are joined with the next part of the name: `rt` of `rt_detr` has no meaning.
 const SHORTEST: usize = 3;
 
-/// Returns the model that a full graph was captured from: its path without the parts for one piece, phase, configuration, variant or task
-/// head of it.
+/// Returns the model from which a full graph was captured: its path without the parts for one piece, phase, configuration,
+/// variant or task head of the model.
 pub(super) fn model(path: &str) -> &str {
     let is_piece = |part: &str| {
         part.starts_with("subgraph_") || matches!(part, "train_forward" | "train_backward" | "eval_forward")
@@ -23,7 +23,8 @@ pub(super) fn model(path: &str) -> &str {
     }
 }
 
-/// Returns a path without what `passnet extract` adds for fields of a configuration, and for a dtype, a batch or training.
+/// Returns a path without the parts that `passnet extract` adds for fields of a configuration, and for a dtype, a batch or
+/// training.
 fn without_variant(path: &str) -> &str {
     let folder = path.rfind('/').map_or(0, |slash| slash + 1);
     // Fields come first: `bert-num_hidden_layers=2-1a2b3c4d-bfloat16-batch8-train`.
@@ -44,11 +45,11 @@ fn without_variant(path: &str) -> &str {
 
 /// Returns the architecture family of a full graph, such as `resnet` for `timm/resnet18` and `torchvision/resnet50`.
 ///
-/// The family is the beginning of the model's name up to the first digit or separator, so it is an approximation: `vit` has
+/// The family is the beginning of the model's name up to the first digit or separator. This is an approximation: `vit` contains
 /// models of several papers, and `seresnet` is another family than `resnet`.
 pub(super) fn family(path: &str) -> String {
     let mut parts = model(path).split('/').filter(|part| *part != COLLECTION);
-    // A path has the library first; models of `transformers-auto-model` are below the name of their organisation.
+    // The first part of a path is the library. Models of `transformers-auto-model` are below the name of their organisation.
     let (library, name) = (parts.next().unwrap_or_default(), parts.next());
     let name = match (library, parts.next_back()) {
         ("transformers-auto-model", Some(last)) => last,
@@ -63,10 +64,10 @@ pub(super) fn family(path: &str) -> String {
     for word in words {
         let digit = word.find(|letter: char| letter.is_ascii_digit());
         let letters = &word[..digit.unwrap_or(word.len())];
-        // The `v` of `mobilenetv3` is of its version, that of `wav2vec2` is not.
+        // The `v` of `mobilenetv3` belongs to its version, that of `wav2vec2` does not.
         let versionless = letters.strip_suffix('v').filter(|rest| digit.is_some() && rest.len() >= SHORTEST);
         let letters = versionless.unwrap_or(letters);
-        // `t5` and `s3d` are names and not versions.
+        // In `t5` and `s3d`, the digit belongs to the name and is not a version.
         let word = if digit.is_some() && letters.len() < SHORTEST { word } else { letters };
         if !stem.is_empty() {
             stem.push('_');

@@ -7,10 +7,10 @@ use crate::{SkippedData, cut::CastRule, phase::Phase, store::GraphKind};
 
 #[derive(Clone, Debug)]
 pub struct SuitePlan {
-    /// Name and folder, e.g. `passbench-f`.
+    /// Name of the suite and of its folder, e.g. `passbench-f`.
     pub name: String,
     pub kind: GraphKind,
-    /// Phase of the full graphs that its graphs are cut from.
+    /// Phase of the full graphs from which the suite's graphs are cut.
     pub phase: Phase,
     /// Number of tasks.
     pub tasks: usize,
@@ -18,30 +18,30 @@ pub struct SuitePlan {
     pub graphs: usize,
 }
 
-/// Share of models for evaluation, unless another one is given.
+/// Default share of models for evaluation.
 pub const EVALUATED: f64 = 0.3;
 
 /// Limits of all suites.
 #[derive(Clone, Debug)]
 pub struct SuiteLimits {
-    /// Largest number of bytes of inputs and values of a graph, so that suites run on any machine.
+    /// Largest number of bytes of the inputs and values of a graph. It is low enough for suites to run on any machine.
     pub max_bytes: u64,
     /// Largest number of graphs of a training task.
     pub train_graphs: usize,
-    /// Rule for the dtypes of variants.
+    /// Rule that decides the dtypes of variants.
     pub casts: CastRule,
     /// Full graphs whose path begins with one of these are for training only.
     pub training: Vec<String>,
-    /// Full graphs that are kept on one side, evaluation or training.
+    /// Unit of full graphs that is kept on one side, evaluation or training.
     pub split: Split,
-    /// Share of the models or families that are for evaluation, unless single graphs are split.
+    /// Share of the models or families that are for evaluation. It has no effect if single graphs are split.
     pub evaluated: f64,
     /// Shares of trivial tasks and of language models in each suite.
     pub shares: Shares,
 }
 
 impl Default for SuiteLimits {
-    /// 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation and training, the default shares.
+    /// Returns 16 MiB, four graphs, dtypes by provenance, all graphs for evaluation and training, and the default shares.
     fn default() -> Self {
         Self {
             max_bytes: 16 << 20,
@@ -66,12 +66,12 @@ impl SuiteLimits {
     }
 }
 
-/// Result of building a suite.
+/// Result of building suites.
 #[derive(Debug, Default)]
 pub struct Built {
-    /// Name of each suite with its tasks and graphs, the training split last.
+    /// Name of each suite with its numbers of tasks and graphs. The training split is last.
     pub suites: Vec<(String, usize, usize)>,
-    /// Graphs that were proven not to run, by reason.
+    /// Number of graphs that were proven not to run, by reason.
     pub refused: BTreeMap<String, usize>,
     /// Files and rows that could not be read.
     pub failures: Vec<SkippedData>,

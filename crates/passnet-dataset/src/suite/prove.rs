@@ -1,4 +1,4 @@
-//! Running graphs to prove that they run.
+//! Proofs that graphs run, made by running them.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use crate::{
 /// Result of running one graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofResult {
-    /// Content id of the files of the graph, and the bound that it was held to.
+    /// Content id of the graph's files and of the bound for which the proof was made.
     pub graph: String,
-    /// Reason why the graph is not fit; empty if it is.
+    /// Reason why the graph is refused; empty if it runs.
     pub refused: String,
 }
 
@@ -64,13 +64,13 @@ pub(super) struct Proofs {
     fresh: Vec<ProofResult>,
 }
 
-/// Part of the key of a proof that changes with the rules, so that proofs by other rules are made again.
+/// Part of the key of a proof. It changes with the rules, so that proofs by earlier rules are made again.
 const RULES: &[u8] = b"unseen, constant";
 
 /// Graphs that one child of the runner proves, and proofs between two files of the table.
 const BATCH: usize = 4;
 const FLUSH: usize = 32;
-/// Seconds that one batch may take.
+/// Time limit of one batch, in seconds.
 const SECONDS: f64 = 120.0;
 
 impl Proofs {
@@ -113,14 +113,14 @@ impl Proofs {
         let keys: Vec<String> = candidates.iter().map(|row| key(row, max_bytes)).collect();
         let todo: Vec<(&String, &SampleRow)> =
             keys.iter().zip(&candidates).filter(|(key, _)| !self.known.contains_key(*key)).collect();
-        // Few graphs are shared out, so that no worker waits for another.
+        // If there are few graphs, batches are smaller, so that no worker waits for another.
         let size = todo.len().div_ceil(runner.width().max(1)).clamp(1, BATCH);
         let proven: Vec<ProofResult> = side_by_side(runner.width(), || {
             todo.par_chunks(size).flat_map_iter(|graphs| prove(graphs, max_bytes, runner)).collect()
         });
         for proof in proven {
             self.known.insert(proof.graph.clone(), proof.refused.clone());
-            // A call with another limit on memory proves it again.
+            // Not stored after a failure from the memory limit, so that a call with another limit proves the graph again.
             if !is_over_memory(&proof.refused) {
                 self.fresh.push(proof);
             }
@@ -151,12 +151,12 @@ impl Proofs {
 }
 
 fn key(row: &SampleRow, max_bytes: u64) -> String {
-    // The bound and the rules are in the key, since a graph that passes one bound may fail another.
+    // The bound and the rules are part of the key, because a graph that passes one bound may fail another.
     let files = row.files.content_id();
     ContentId::of_parts([files.as_str().as_bytes(), &max_bytes.to_le_bytes(), RULES]).to_string()
 }
 
-/// Returns a reason without its numbers, so that reasons that differ only in numbers count as one.
+/// Returns a reason without its numbers, so that reasons which differ only in numbers are counted together.
 fn short(reason: &str) -> String {
     let letters: String = reason.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).take(60).collect();
     letters.split('#').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("N")
@@ -177,7 +177,7 @@ fn prove(graphs: &[(&String, &SampleRow)], max_bytes: u64, runner: &dyn Runner) 
                 refused: result.into_result().err().unwrap_or_default(),
             })
             .collect(),
-        // One graph took the process with it; alone, the others are proven.
+        // One graph ended the process. Each graph is run alone, so that the others are proven.
         _ if graphs.len() > 1 => graphs.iter().flat_map(|graph| prove(&[*graph], max_bytes, runner)).collect(),
         Ok(_) => vec![ProofResult { graph: graphs[0].0.clone(), refused: "malformed reply".to_owned() }],
         // A graph that kills its process stays refused, so that the next call does not run it again.

@@ -1,4 +1,4 @@
-//! A suite within other shares: tasks beyond them are replaced by those of other suites.
+//! Revision of a suite to other shares: tasks beyond the shares are replaced by tasks of other suites.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::{
 /// Result of revising a suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revised {
-    /// Tasks that stayed.
+    /// Number of tasks that stayed.
     pub kept: usize,
-    /// Trivial tasks that left.
+    /// Number of trivial tasks that were removed.
     pub trivial: usize,
-    /// Tasks that left to make room for language models.
+    /// Number of tasks that were removed to make room for language models.
     pub crowded: usize,
-    /// Tasks that came from the other suites.
+    /// Number of tasks that were added from the other suites.
     pub added: usize,
 }
 
@@ -33,12 +33,12 @@ struct Whole {
     class: TaskClass,
 }
 
-/// Writes a suite with `tasks` tasks within `shares` to `out`. It has the suite's own tasks in their order, as far as the shares
-/// permit, then tasks of `pool`, those of language models first. Trivial tasks of `pool` and op sequences of `without` are not
-/// added.
+/// Writes a suite with `tasks` tasks within `shares` to `out`. It keeps the suite's own tasks in their order, as far as the
+/// shares permit, and then adds tasks of `pool`, those of language models first. It does not add trivial tasks of `pool` or tasks
+/// with op sequences of `without`.
 ///
 /// # Errors
-/// If a table cannot be read whole or written. `out` may be the suite itself.
+/// If a table cannot be read completely or cannot be written. `out` may be the suite itself.
 pub fn revise(
     suite: &Dataset,
     pool: &[Dataset],
@@ -62,7 +62,7 @@ pub fn revise(
     fresh.retain(|whole| known.insert(whole.task.ops.clone()));
     let is_language = |whole: &&Whole| whole.class.is_language && !whole.class.is_trivial;
     let language = fresh.iter().chain(&own).filter(is_language).count();
-    // Where there are too few tasks of language models, all of them stay or come in, and others take the places that are left.
+    // If there are too few tasks of language models, all of them are used, and other tasks take the remaining places.
     let attainable = language as f64 / tasks.max(1) as f64;
     let mut filling = Filling::new(Shares { language: shares.language.min(attainable), ..shares }, tasks);
     let mut revised = Revised::default();
@@ -90,18 +90,19 @@ pub fn revise(
             chosen.push(whole);
         }
     }
-    // All tasks are in memory before the first is written, which is why `out` may be the suite itself.
+    // All tasks are in memory before the first one is written. So `out` may be the suite itself.
     let pairs = chosen.into_iter().map(|whole| (whole.key(), whole.rows)).collect();
     write_suite(out, "eval", pairs)?;
     Ok(revised)
 }
 
-/// Writes to `out` a training split without the op sequences that a suite has, without graphs whose structure a suite has, and without graphs
-/// that have an op in common with a graph of a suite: both were cut from the same place of a model. Where `split` keeps models or families
-/// on one side, graphs of those that a suite has leave too. Returns the tasks and graphs that left. `out` may be the split itself.
+/// Writes to `out` a training split without the op sequences of a suite, without graphs whose structure the suite has, and
+/// without graphs that have an op in common with a graph of the suite, because both were cut from the same place of a model. If
+/// `split` keeps models or families on one side, graphs of the suite's models or families are removed too. Returns the numbers of
+/// removed tasks and graphs. `out` may be the split itself.
 ///
 /// # Errors
-/// If a table cannot be read whole or written.
+/// If a table cannot be read completely or cannot be written.
 pub fn withhold(
     train: &Dataset,
     suites: &[Dataset],
@@ -140,7 +141,7 @@ pub fn withhold(
 }
 
 impl Whole {
-    /// Hash of the op sequence, which names the task.
+    /// Returns the hash of the op sequence, which identifies the task.
     fn key(&self) -> String {
         self.rows.first().and_then(|row| row.hashes.ops.clone()).unwrap_or_default()
     }

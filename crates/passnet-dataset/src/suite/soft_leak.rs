@@ -1,4 +1,4 @@
-//! Soft leaks: evaluation that resembles training without being equal to it.
+//! Soft leaks: evaluation data that resembles training data without being equal to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub struct LeakReport {
     pub schema_version: u32,
     /// Name of the training split.
     pub train: String,
-    /// Tasks and graphs of the training split.
+    /// Numbers of tasks and graphs of the training split.
     pub train_tasks: usize,
     pub train_graphs: usize,
     pub suites: Vec<SuiteLeaks>,
@@ -32,26 +32,26 @@ pub struct LeakReport {
 pub struct SuiteLeaks {
     /// Name of the suite.
     pub suite: String,
-    /// Tasks and graphs of the suite.
+    /// Numbers of tasks and graphs of the suite.
     pub tasks: usize,
     pub graphs: usize,
-    /// Hard leaks: structural hashes and op sequences of both.
+    /// Hard leaks: structural hashes and op sequences that are in both.
     pub structures: BTreeSet<String>,
     pub sequences: BTreeSet<String>,
-    /// Tasks whose op sequence lies inside a longer one of training.
+    /// Tasks whose op sequence is contained in a longer one of training.
     pub inside: Containment,
-    /// Tasks whose op sequence has a shorter one of training inside.
+    /// Tasks whose op sequence contains a shorter one of training.
     pub around: Containment,
-    /// Pairs of a task of the suite and one of training, those with the largest share first.
+    /// Pairs of a task of the suite and a task of training, those with the largest share first.
     pub pairs: Vec<SequencePair>,
-    /// Tasks and graphs of models whose architecture family is in training.
+    /// Numbers of tasks and graphs of models whose architecture family is in training.
     pub family_tasks: usize,
     pub family_graphs: usize,
-    /// Families of the suite with the number of its graphs and of training graphs, 0 included.
+    /// Families of the suite, each with its number of graphs in the suite and in training, even if the latter is 0.
     pub families: BTreeMap<String, FamilyGraphs>,
-    /// Graphs of models that training has graphs of.
+    /// Number of graphs of models from which training has graphs.
     pub model_graphs: usize,
-    /// Of them, graphs with ops that a training graph was cut from, too.
+    /// Number of graphs among these that share ops of the full graph with a training graph.
     pub overlapping_graphs: usize,
 }
 
@@ -59,35 +59,35 @@ pub struct SuiteLeaks {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Containment {
     pub tasks: usize,
-    /// Tasks with a pair whose shorter sequence is at least half as long as the longer one.
+    /// Number of tasks with a pair whose shorter sequence is at least half as long as the longer one.
     pub half: usize,
-    /// Tasks by the number of ops of the longest shared sequence.
+    /// Number of tasks by the number of ops of the longest shared sequence.
     pub by_ops: BTreeMap<usize, usize>,
 }
 
-/// Two tasks whose op sequences contain one another.
+/// Two tasks, of which the op sequence of one contains that of the other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SequencePair {
     /// Task of the suite.
     pub task: String,
     /// Task of training.
     pub train: String,
-    /// `inside` if the sequence of the task lies inside that of training, `around` if it is the other way round.
+    /// `inside` if the sequence of training contains that of the task, `around` if it is the other way round.
     pub relation: &'static str,
     /// Number of ops of the shorter sequence.
     pub ops: usize,
-    /// Number of ops of the shorter sequence / of the longer one.
+    /// Number of ops of the shorter sequence, divided by that of the longer one.
     pub share: f64,
 }
 
-/// Graphs of a family in a suite and in training.
+/// Numbers of graphs of a family in a suite and in training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FamilyGraphs {
     pub eval: usize,
     pub train: usize,
 }
 
-/// The training split, as all suites are compared with it.
+/// The training split in the form in which all suites are compared with it.
 struct Training {
     tasks: Vec<(String, Vec<u32>)>,
     graphs: usize,
@@ -96,13 +96,14 @@ struct Training {
     places: OpPlaces,
 }
 
-/// Pairs in the text report of each suite.
+/// Number of pairs in the text report of each suite.
 const SHOWN_PAIRS: usize = 5;
 
-/// Compares each suite with a training split. Pairs whose shorter sequence has fewer than `min_ops` ops are counted and not listed.
+/// Compares each suite with a training split. Pairs whose shorter sequence has fewer than `min_ops` ops are counted but not
+/// listed.
 ///
 /// # Errors
-/// If a table cannot be read whole: a row that is not read proves nothing.
+/// If a table cannot be read completely: without all rows, the absence of an overlap is not proven.
 pub fn leak_report(eval: &[Dataset], train: &Dataset, min_ops: usize) -> Result<LeakReport, TableError> {
     let mut numbers = OpNumbers::default();
     let training = read_training(train, &mut numbers)?;
@@ -150,8 +151,7 @@ fn compare(
     let ops = |tasks: &[(String, Vec<u32>)]| tasks.iter().map(|(_, ops)| ops.clone()).collect::<Vec<_>>();
     let (own, others) = (ops(&tasks), ops(&training.tasks));
     let inside = contained(&own, &others);
-    // The same search with the roles exchanged; pairs are turned so that the task of the suite is first in
-    // both.
+    // The same search with the roles exchanged. The pairs are turned, so that the task of the suite is always first.
     let around: Vec<_> = contained(&others, &own).into_iter().map(|(other, task)| (task, other)).collect();
     let mut found = SuiteLeaks {
         suite: suite.name(),
@@ -199,7 +199,7 @@ impl SuiteLeaks {
                 usize::from(row.origins.iter().any(|origin| training.models.contains(model(&origin.path))));
             self.overlapping_graphs += usize::from(training.places.has_origin_of(&row));
         }
-        // Tasks are counted by op sequence, which names them.
+        // Tasks are counted by op sequence, which identifies a task.
         self.family_tasks = tasks.len();
         Ok(())
     }
@@ -226,13 +226,13 @@ impl Containment {
     }
 }
 
-/// Number of ops of the shorter of two sequences, and its share of the longer one.
+/// Returns the number of ops of the shorter of two sequences, and its share of the longer one.
 fn shared_ops(a: &[u32], b: &[u32]) -> (usize, f64) {
     let (ops, longer) = (a.len().min(b.len()), a.len().max(b.len()));
     (ops, ops as f64 / longer.max(1) as f64)
 }
 
-/// Ids and op sequences of the tasks of a dataset; tasks with unknown ops are left out.
+/// Returns ids and op sequences of the tasks of a dataset. Tasks with unknown ops are left out.
 fn sequences(dataset: &Dataset, numbers: &mut OpNumbers) -> Result<Vec<(String, Vec<u32>)>, TableError> {
     let mut tasks = Vec::new();
     for task in dataset.read::<TaskRow>(Table::Tasks)? {

@@ -1,4 +1,4 @@
-//! Sides of a split: full graphs that are for evaluation only, and full graphs that are for training only.
+//! Sides of a split: full graphs for evaluation only, and full graphs for training only.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use sha2::{Digest as _, Sha256};
 use super::family::{family, model};
 use crate::store::SampleRow;
 
-/// Full graphs that are kept on one side of the split.
+/// Unit that is kept on one side of the split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
-    /// Each graph: evaluation and training have different parts of a model.
+    /// A single place of a graph: evaluation and training may have different parts of a model.
     #[default]
     Place,
     /// All graphs of a model: its heads, configurations, types, batches, pieces and training steps.
     Model,
-    /// All graphs of an architecture family, such as `resnet`; the family is an approximation by names.
+    /// All graphs of an architecture family, such as `resnet`. The family is an approximation, derived from names.
     Family,
 }
 
-/// Models or families, none where single graphs are split.
+/// Set of models or families. It is empty if single graphs are split.
 #[derive(Debug)]
 pub(super) struct SplitUnits {
     split: Split,
@@ -27,7 +27,7 @@ pub(super) struct SplitUnits {
 }
 
 impl Split {
-    /// Returns the name of the model or family of a full graph; `None` where single graphs are split.
+    /// Returns the name of the model or family of a full graph; `None` if single graphs are split.
     fn unit(self, path: &str) -> Option<String> {
         match self {
             Self::Place => None,
@@ -36,10 +36,10 @@ impl Split {
         }
     }
 
-    /// Returns whether a full graph is on the side of evaluation, which gets about `share` of the models or families;
-    /// `None` where single graphs are split.
+    /// Returns whether a full graph is on the side of evaluation, which gets about `share` of the models or families. Returns
+    /// `None` if single graphs are split.
     ///
-    /// A hash of the name decides, so that a model stays on its side when others are added.
+    /// A hash of the name decides, so that a model stays on its side when other models are added.
     pub(super) fn evaluates(self, path: &str, share: f64) -> Option<bool> {
         let digest = Sha256::digest(self.unit(path)?);
         let number = digest.iter().take(4).fold(0_u32, |number, &byte| number << 8 | u32::from(byte));
@@ -52,7 +52,7 @@ impl SplitUnits {
         Self { split, names: BTreeSet::new() }
     }
 
-    /// Adds the models or families that a graph was cut from.
+    /// Adds the models or families from which a graph was cut.
     pub(super) fn add_origins(&mut self, row: &SampleRow) {
         self.names.extend(row.origins.iter().filter_map(|origin| self.split.unit(&origin.path)));
     }

@@ -1,11 +1,11 @@
-//! Suites on disk.
+//! Writing of suites to disk.
 
 use crate::{
     Dataset, Table,
     store::{SampleRow, TableError, TaskRow},
 };
 
-/// Writes tasks and their graphs in order, the graphs of a task as `TASK/000`, `TASK/001` ...
+/// Writes tasks and their graphs in order. The graphs of a task are named `TASK/000`, `TASK/001` ...
 pub(super) fn write_suite(
     out: &Dataset,
     split: &str,
@@ -32,7 +32,7 @@ pub(super) fn write_suite(
     Ok((out.name(), count, graphs))
 }
 
-/// Returns the first ops by name, for people, and the hash of all of them.
+/// Returns the id of a task: the names of the first ops, for people, and the hash of all ops.
 fn task_id(ops: &[String], hash: &str) -> String {
     let plain = |op: &String| {
         op.trim_start_matches("Tensor.").chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
