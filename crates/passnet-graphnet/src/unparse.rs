@@ -25,8 +25,8 @@ pub fn unparse(path: &str, text: &str) -> Result<String, Error> {
 
 /// Changes names and drops assignments while a module is printed.
 pub(crate) trait Rewrite<'a> {
-    /// Returns whether to print a target of an assignment or `del`. `is_free` is true if the statement is `target = None` or `del
-    /// target`.
+    /// Returns whether to print a target of an assignment or `del`. `is_free` is true for the statements `target = None` and
+    /// `del target`.
     fn keeps_target(&mut self, target: &'a Expr, is_free: bool) -> bool;
 
     /// Reads the parameters of a method before the method is printed.

@@ -225,7 +225,7 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
                     }
                 };
                 match owner {
-                    // An allowed name ends the path: what follows is an attribute of its value.
+                    // An allowed name ends the path. A further name is an attribute of the name's value.
                     Some(path) if !D::allows_path(&path) => Some(format!("{path}.{name}")),
                     _ => {
                         if !D::allows_attribute(name) {

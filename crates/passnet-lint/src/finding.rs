@@ -1,4 +1,4 @@
-//! Findings: what is wrong, where, and how to fix it, as data.
+//! Findings as data: the problem, its place, and how to fix it.
 
 use serde::Serialize;
 

@@ -23,7 +23,7 @@ use super::rules::{NativeCall, NativeInclude, NativeState};
 
 pub(super) use self::names::{defined_type, is_flag};
 
-/// Largest number of findings of one source.
+/// Largest number of findings in a source.
 const MAX_FOUND: usize = 50;
 
 /// A finding of a scan.

@@ -156,7 +156,7 @@ impl Arena {
         }
     }
 
-    /// Returns an integer as an index, where it is a position or a constant.
+    /// Returns an integer as an index; `None` if it is neither a position nor a constant.
     pub(crate) fn as_index(&self, id: ExprId) -> Option<Index> {
         match self.get(id) {
             Expr::Int(value) => Some(Index::constant(*value)),
@@ -166,7 +166,7 @@ impl Arena {
     }
 
     pub(crate) fn guard(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
-        // Inside, the condition is known.
+        // Inside the branch, the condition is known.
         let then = match *self.get(then) {
             Expr::Guard(inner, then, _) if inner == condition => then,
             _ => then,

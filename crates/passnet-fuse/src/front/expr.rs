@@ -1,4 +1,4 @@
-//! Scalar expressions: what is computed for one element, as a directed acyclic graph without duplicates.
+//! Scalar expressions: the computation of one element, as a directed acyclic graph without duplicates.
 
 use passnet_record::DType;
 
@@ -30,7 +30,7 @@ impl ValueKind {
     }
 }
 
-/// Functions of one value.
+/// Functions with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unary {
     Neg,
@@ -64,7 +64,7 @@ impl Unary {
     }
 }
 
-/// Functions of two values of one kind. Comparisons give `Bool`. `Max` and `Min` give NaN where either value is NaN.
+/// Functions with two operands of the same kind. Comparisons return `Bool`. `Max` and `Min` return NaN if either operand is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Binary {
     Add,

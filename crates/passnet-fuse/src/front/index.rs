@@ -1,5 +1,5 @@
-//! Index expressions: sums of loop variables with integer factors, and what reshaping adds to them (floor division and
-//! remainder by constants).
+//! Index expressions: sums of loop variables with integer factors, and floor divisions and remainders by constants, which come
+//! from reshaping.
 //!
 //! Every variable runs from 0 to its extent, so the range of an expression is known. A division or remainder whose
 //! result follows from the range is never built.
@@ -24,7 +24,7 @@ impl Vars {
         self.always_fresh(extent)
     }
 
-    /// Returns a new variable, even where it can only be 0.
+    /// Returns a new variable, even if it can only be 0.
     pub(crate) fn always_fresh(&mut self, extent: i64) -> Index {
         self.extents.push(extent);
         Index::var(self.extents.len() as Var - 1)
@@ -43,8 +43,8 @@ pub(crate) enum Term {
     Div(Box<Index>, i64),
     /// Remainder, never negative.
     Mod(Box<Index>, i64),
-    /// An integer read from a tensor, by the number of its expression; `wrap` is added where it is negative. It selects one
-    /// of `extent` places.
+    /// An integer read from a tensor, by the number of its expression. It selects one of `extent` places. `wrap` is added if the
+    /// integer is negative.
     Value {
         expr: u32,
         wrap: i64,

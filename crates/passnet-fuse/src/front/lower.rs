@@ -132,7 +132,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Compares the derived types with those that PyTorch gives.
+    /// Compares the derived types with those that PyTorch reports.
     fn check(&self, lowered: &Lowered, ty: &Type) -> Option<()> {
         match (lowered, ty) {
             (Lowered::Absent, _) => Some(()),

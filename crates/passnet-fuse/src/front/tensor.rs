@@ -1,4 +1,4 @@
-//! Tensors as functions of their indices: what a region computes, without any loops yet.
+//! Tensors as functions of their indices. They describe the computation of a region before its loops are chosen.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) type TensorId = usize;
 pub(crate) enum Def {
     /// Elements of a buffer.
     Buffer { buffer: BufferId, stride: Vec<i64> },
-    /// One constant everywhere.
+    /// The same constant at each index.
     Fill(PythonNumber),
     /// `start + step * index` along the only dimension.
     Range { start: i64, step: i64 },
@@ -29,13 +29,13 @@ pub(crate) enum Def {
     View { of: TensorId, index: Vec<Index>, keeps: Keeps },
     /// Tensors one after the other along a dimension.
     Cat { of: Vec<TensorId>, dim: usize },
-    /// A constant around a tensor; `before[d]` elements ahead of it.
+    /// A tensor surrounded by a constant, with `before[d]` constant elements before it along dimension `d`.
     Pad { of: TensorId, before: Vec<i64>, fill: PythonNumber },
     /// `table[.., indices[..], ..]`: the dimensions of `indices` stand in the place of dimension `dim` of the table.
     Gather { table: TensorId, dim: usize, indices: TensorId, signs: Signs },
     /// The tensor with other elements at some places: element `j` of `with` stands at the place that `spans` gives it.
     Overwrite { of: TensorId, with: TensorId, spans: Vec<OverwrittenSpan> },
-    /// Combines over the dimensions marked in `reduced`; the shape is that of the other ones.
+    /// Combines elements over the dimensions marked in `reduced`. The shape consists of the other dimensions.
     Reduce { fold: ReduceOp, of: TensorId, reduced: Vec<bool> },
 }
 

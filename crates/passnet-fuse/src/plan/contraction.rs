@@ -41,7 +41,7 @@ pub(crate) struct Contraction {
 }
 
 impl Contraction {
-    /// Returns the contraction that a stage is; `None` where it is anything else.
+    /// Returns the contraction that a stage computes; `None` if the stage computes anything else.
     pub(crate) fn of(stage: &Stage, arena: &Arena) -> Option<Self> {
         let [segment] = stage.segments.as_slice() else { return None };
         let [level] = segment.levels.as_slice() else { return None };

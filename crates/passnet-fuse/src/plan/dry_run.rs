@@ -215,7 +215,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
         regions[large].iter().any(|region| passes[small].find(region).is_some_and(|matches| !matches.is_empty()))
     };
     let matched: Vec<BTreeSet<(usize, NodeId)>> = passes.iter().map(|pass| matched_nodes(task, pass)).collect();
-    // A small pass must not take one node in the middle of what a larger one replaces: the rest would stay as it is.
+    // A small pass must not replace a node inside a match of a larger pass: the rest of the match would stay as it is.
     let takes = |small: usize, large: usize| {
         let size = |pass: usize| passes[pass].sites[0].region.nodes.len();
         let is_of =

@@ -21,7 +21,7 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
     live
 }
 
-/// Nodes that can be expressed.
+/// Nodes that the front end can express.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expressible<'s> {
     pub(crate) all: &'s BTreeSet<NodeId>,

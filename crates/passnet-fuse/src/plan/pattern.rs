@@ -1,4 +1,4 @@
-//! The three functions of a pass: the pattern with the operations of the graph, and the arguments that the kernel receives.
+//! The pattern of a pass as text: the operations of the graph, and the parameters that stand for constants.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -54,7 +54,7 @@ pub(crate) fn write_pattern(typed: &TypedGraph, region: &Region) -> PatternText 
     PatternText { pieces, constants }
 }
 
-/// Joins patterns of equal pieces.
+/// Joins patterns that have equal pieces.
 pub(crate) fn share(patterns: &[&PatternText]) -> SharedPattern {
     let mut body = String::new();
     let mut parameters: Vec<(String, Vec<String>)> = Vec::new();

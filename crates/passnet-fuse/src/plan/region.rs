@@ -53,6 +53,6 @@ impl Region {
 pub(crate) enum Copies {
     /// No: the view costs nothing.
     Never,
-    /// Yes, unless the graph returns it as a view of one of its inputs: for graphs where nothing else can be rewritten.
+    /// Yes, unless the graph returns it as a view of one of its inputs. Used for graphs in which nothing else can be rewritten.
     Unseen,
 }

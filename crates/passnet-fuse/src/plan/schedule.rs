@@ -35,8 +35,8 @@ enum UpdateTime {
 /// buffer and reach beyond it.
 const LARGEST_POSITION: i64 = i32::MAX as i64 - (1 << 16);
 
-/// Schedules a region. `None` where it holds complex numbers, where an input would be read after it was overwritten, or where a device
-/// would have to compute with positions of more than 32 bits.
+/// Schedules a region. Returns `None` if the region contains complex numbers, if an input would be read after it was overwritten,
+/// or if a device would need positions of more than 32 bits.
 pub(crate) fn schedule(region: &Region, form: LoopForm) -> Option<Program> {
     (form == LoopForm::Nests || has_short_positions(region)).then_some(())?;
     let with_results = || schedule_with(region, form, UpdateTime::WithResults);

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::front::lower::{call::Call, storage::is_view_node};
 
-/// Returns the sites of a task, without nodes that are left. Sites of one pass are together; passes are in the order in
-/// which they are applied.
+/// Returns the sites of a task, without the nodes that are left to PyTorch. Sites are grouped by pass, and passes are in the
+/// order in which they are applied.
 pub(crate) fn plan_passes(
     task: &[TypedGraph],
     target: Target,

@@ -45,7 +45,7 @@ impl Replacement {
     }
 }
 
-/// Properties that sites of one pass share.
+/// Properties that all sites of a pass have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PatternKey {
     pieces: Vec<String>,

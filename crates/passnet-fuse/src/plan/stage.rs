@@ -21,7 +21,7 @@ pub(crate) struct Loop {
     pub(crate) extent: i64,
 }
 
-/// Statement of a loop nest: what is done with a value once it is computed.
+/// Statement of a loop nest: the use of a computed value.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     /// Combines a value over the inner loops. [`Expr::Reduced`] of the tensor stands for the result.

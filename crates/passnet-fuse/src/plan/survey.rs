@@ -46,8 +46,7 @@ impl<'g> Survey<'g> {
     /// region can follow stay as well. Returns `None` if rewriting could change visible memory.
     pub(crate) fn of(typed: &'g TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Self> {
         let graph = typed.graph();
-        // One trial over the whole graph: whether a node can be expressed depends on what its operands were lowered
-        // to.
+        // One trial over the whole graph, because whether a node can be expressed depends on how its operands were lowered.
         let mut trial = Lowering::new(typed, target);
         // A pattern has no dead nodes: those of the graph stay as they are.
         let live = live_nodes(graph);
@@ -128,7 +127,7 @@ impl<'g> Survey<'g> {
             };
             let views: Vec<NodeId> =
                 self.outputs(&nodes).into_iter().filter(leaves).filter_map(|value| graph.node_of(value)).collect();
-            // Removing a view makes its operand a result, which may be a view again.
+            // If a view is removed, its operand becomes a result, which may be a view as well.
             if views.is_empty() {
                 break;
             }
@@ -224,7 +223,7 @@ impl<'g> Survey<'g> {
             && !self.is_used_before(nodes, last)
     }
 
-    /// Returns whether a change of one input would be seen through another one.
+    /// Returns whether a change of one input would be visible through another input.
     fn sees_change(&self, lowering: &Lowering<'_>) -> bool {
         lowering.changed.iter().any(|root| {
             let mut others = lowering.inputs.iter().filter(|&other| other != root);
@@ -239,7 +238,7 @@ impl<'g> Survey<'g> {
         for (&value, input) in self.changes.updates.iter().filter(|(value, _)| is_of(graph, **value, nodes)) {
             let Lowered::Tensor(tensor) = lowering.value(value)? else { return None };
             let buffer = lowering.inputs.iter().position(|known| known == input)?;
-            // Later changes of one input come later.
+            // If an input is changed several times, the last change replaces the earlier ones.
             updates.insert(buffer, tensor);
             overwritten.insert(value, buffer);
         }

@@ -26,7 +26,7 @@ const PER_WARP_ACROSS: i64 = 2048;
 /// Size of the block of rows and columns that a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
-    /// Number of rows of the stage; `None` where it is flat.
+    /// Number of rows of the stage; `None` if the stage is flat.
     pub(crate) rows: Option<i64>,
     /// Elements of a row, or of all where the stage is flat.
     pub(crate) columns: i64,

@@ -1,4 +1,4 @@
-//! Joined views: a run of calls that only rearrange strides becomes one call.
+//! Joined views: a sequence of calls that only change strides becomes one call.
 
 use std::collections::BTreeSet;
 

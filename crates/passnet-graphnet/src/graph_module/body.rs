@@ -146,8 +146,8 @@ impl<'a> ModuleBody<'a> {
         self.scope.bind_weakly(target, value.into(), old);
     }
 
-    /// Adds `receiver[index] = value`, with all three on the stack from `base` up. `alias` is `z` if the next statement is `z =
-    /// receiver`.
+    /// Adds `receiver[index] = value`. All three are on the stack from `base` up. `alias` is `z` if the next statement is
+    /// `z = receiver`.
     pub(super) fn assign_item(&mut self, alias: Option<Local<'a>>, base: usize) {
         let node = self.call_function("operator.setitem", alias, base);
         self.setitem = alias.map(|_| node);

@@ -17,8 +17,8 @@ pub(super) struct Local<'a> {
 struct Binding {
     /// A value, or a constant without elements.
     arg: Arg,
-    /// The value that `name = None` frees, if this is not `arg`: after `x += y` it is the earlier value of `x`, after `setitem =
-    /// x` it is the node.
+    /// The value that `name = None` frees, if this is not `arg`. After `x += y` it is the earlier value of `x`. After
+    /// `setitem = x` it is the node.
     drops: Option<ValueId>,
     /// True if `arg` is a value that this name keeps alive.
     is_reference: bool,

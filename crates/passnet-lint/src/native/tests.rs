@@ -32,7 +32,7 @@ fn honest_kernels_are_accepted() {
     assert!(report.is_empty() && count >= 30, "{count} kernels\n{report}");
 }
 
-/// Kernels that the rules for object code refuse. The list has those that the source does not show.
+/// Kernels that the rules for object code refuse. `ONLY_OBJECTS` lists those whose problem the source does not show.
 #[test]
 fn refused_kernels_are_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/cases");

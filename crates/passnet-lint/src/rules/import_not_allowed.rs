@@ -44,7 +44,7 @@ impl Violation for ImportNotAllowed {
     }
 }
 
-/// Returns what to write instead of names that ordinary code imports.
+/// Returns advice for modules that ordinary code often imports.
 fn advice(name: &str) -> &'static str {
     match name.split('.').next().unwrap_or_default() {
         "functools" => "; write a function with `def` that passes the fixed arguments",

@@ -44,7 +44,7 @@ pub(crate) struct Merged {
     pub(crate) rows: Vec<Vec<i64>>,
 }
 
-/// Joins the graphs of one skeleton.
+/// Joins the kernels of several graphs that have the same skeleton.
 pub(crate) fn merge(skeleton: &Skeleton, sizes: &[Vec<i64>]) -> Merged {
     let mut columns: Vec<Vec<i64>> = Vec::new();
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Convolutions on CUDA as sums of products: of one channel over its window, or of a group of channels as a product of matrices.
+//! Convolutions on CUDA as sums of products. A depthwise convolution sums over the window of one channel. Other convolutions are
+//! matrix products over a group of channels.
 //!
 //! PyTorch's own kernel for depthwise convolutions (`conv_depthwise2d`) adds the products to the bias in `float32`,
 //! place by place in row-major order, and skips places in the padding. The same order gives the same bits. cuDNN

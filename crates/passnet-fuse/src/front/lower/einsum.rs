@@ -29,7 +29,8 @@ impl Equation {
         Some(Self { factors: [letters(left)?, letters(right)?], result: letters(result)? })
     }
 
-    /// Returns the letters of a factor that are in the other one or not, and in the result or not, in the factor's order.
+    /// Returns those letters of a factor, in its order, that match two conditions: whether they are in the other factor, and
+    /// whether they are in the result.
     fn letters(&self, factor: usize, in_other: bool, in_result: bool) -> Vec<char> {
         let is_wanted = |letter: &char| {
             self.factors[1 - factor].contains(letter) == in_other && self.result.contains(letter) == in_result

@@ -61,7 +61,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(taken, shape.to_vec(), index, Keeps::Some))
     }
 
-    /// Returns the elements of a tensor at places of one dimension, whose dimensions stand in its place.
+    /// Returns the elements of a tensor at places of one dimension. The dimensions of `indices` replace that dimension.
     fn with_places(&mut self, table: TensorId, dim: usize, indices: TensorId, signs: Signs) -> Option<TensorId> {
         let mut shape = self.tensors[table].shape.clone();
         (*shape.get(dim)? > 0).then_some(())?;

@@ -17,7 +17,7 @@ impl<'g> Lowering<'g> {
         let pieces = self.joined(call.arg(0, "tensors")?)?;
         let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
         let dim = dimension(dim, shape.len())?;
-        // Pieces of several types are converted to the one that holds them all.
+        // Pieces of several types are converted to the type that holds all of them.
         let dtype = self.result_type(call)?.dtype;
         let pieces: Vec<TensorId> = pieces.into_iter().map(|piece| self.cast(piece, dtype)).collect();
         let of = if call.name == "stack" {

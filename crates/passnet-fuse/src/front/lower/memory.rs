@@ -53,7 +53,7 @@ impl<'g> Lowering<'g> {
         self.change(subject, place, new)
     }
 
-    /// Returns whether two tensors are the same views of one tensor.
+    /// Returns whether two tensors are equal views of the same tensor.
     fn is_same_view(&self, a: TensorId, b: TensorId) -> bool {
         match (&self.tensors[a].def, &self.tensors[b].def) {
             _ if a == b => true,

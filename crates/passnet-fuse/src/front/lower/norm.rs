@@ -45,7 +45,7 @@ impl<'g> Lowering<'g> {
     fn rms_norm(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let normalized = call.ints(call.arg(1, "normalized_shape")?)?;
-        // Without an `eps`, PyTorch takes one that depends on the type. Such calls stay.
+        // Without an `eps`, PyTorch uses a value that depends on the type. Such calls stay with PyTorch.
         let eps = as_scalar(call.given(3, "eps")?)?.as_f64();
         let rank = self.tensors[x].shape.len();
         let reduced: Vec<bool> = (0..rank).map(|dim| dim + normalized.len() >= rank).collect();

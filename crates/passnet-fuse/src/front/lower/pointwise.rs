@@ -199,7 +199,7 @@ impl<'g> Lowering<'g> {
         call.all_args().all(|arg| self.tensor(arg).is_some_and(|id| self.tensors[id].dtype == DType::Bool))
     }
 
-    /// Returns `x` where it is positive, else a multiple of it. The factor is one for all elements, or one for each channel.
+    /// Returns `x` where it is positive, else a multiple of `x`. There is one factor for all elements, or one for each channel.
     fn prelu(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let (x, weight) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "weight")?)?);
         let mut channel = vec![1; self.tensors[x].shape.len().saturating_sub(1)];
@@ -325,7 +325,7 @@ fn elu(call: &Call<'_>) -> Option<Elu> {
     Some(Elu { alpha, scale: 1.0, input_scale: if call.name == "celu" { 1.0 / alpha } else { 1.0 } })
 }
 
-/// Functions of one tensor and constants.
+/// Returns the function of a call with one tensor and constants.
 fn unary(call: &Call<'_>) -> Option<ScalarFn> {
     let limit = |place, name: &str| match call.given(place, name) {
         None => Some(None),

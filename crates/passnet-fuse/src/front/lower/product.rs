@@ -24,7 +24,8 @@ const LARGEST_SINGLE: i64 = 1 << 26;
 pub(super) const MOST_TERMS_SINGLE: i64 = 1024;
 /// Largest number of terms of a sum of half types that matrix units of any kernel take in the same order: longer ones are split.
 pub(crate) const MOST_UNSPLIT: i64 = 1024;
-/// Products of half types that matrix units compute in the time of one byte of memory, with a margin, and the same for `float32`.
+/// Number of products of half types that matrix units compute in the time in which memory moves one byte, with a margin. The
+/// second constant is the number for `float32`.
 const BALANCE: i64 = 24;
 const BALANCE_SINGLE: i64 = 4;
 /// Longest sum in `float32` on a CPU: libraries take longer ones in an order that shows at the narrowest tolerance.

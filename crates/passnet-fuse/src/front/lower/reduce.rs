@@ -99,7 +99,7 @@ impl Lowering<'_> {
             within: vec![false; reduced.len()],
             length: 1,
         };
-        // Innermost dimensions first, so that a chunk is contiguous wherever the row is.
+        // Innermost dimensions first, so that a chunk is contiguous if the row is.
         for dim in (0..reduced.len()).rev().filter(|&dim| reduced[dim]) {
             let extent = chunks.shape[dim];
             let most = longest / chunks.length;

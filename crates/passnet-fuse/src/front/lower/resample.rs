@@ -25,7 +25,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Returns the window along the last dimension only, where it was given by one number.
+    /// Returns the window along the last dimension only, for a window that the call specifies with one number.
     const fn of_row(self) -> Self {
         let Self { size: [_, size], step: [_, step], padding: [_, padding], dilation: [_, dilation] } = self;
         Self { size: [1, size], step: [1, step], padding: [0, padding], dilation: [1, dilation] }
@@ -73,7 +73,7 @@ impl<'g> Lowering<'g> {
                 self.average_pool(x, &window, &shape, counts_padding)
             }
             "avg_pool1d" => {
-                // Windows of one row.
+                // Windows along one row.
                 let window = self.window(call, None)?.of_row();
                 let counts_padding = call.bool(5, "count_include_pad", true)? || window.padding == [0, 0];
                 let x = self.tensor(call.subject()?)?;

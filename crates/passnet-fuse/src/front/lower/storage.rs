@@ -122,8 +122,8 @@ impl TypedAliasClasses {
             let is_whole = typed.tensor(input) == typed.tensor(node.value)
                 && typed.tensor(input).is_some_and(TensorType::is_dense);
             let is_input = changed == input || changes.updates.get(&changed) == Some(&input);
-            // Two inputs that may share memory: a kernel that writes one of them could change what it still reads of
-            // the other.
+            // If two inputs may share memory, a kernel that writes one of them could change elements of the other before it reads
+            // them.
             if inputs.next().is_some() || !is_whole || !is_input {
                 return Err(obstacle);
             }

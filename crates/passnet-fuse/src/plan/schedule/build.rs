@@ -100,8 +100,7 @@ impl StageBuilder<'_> {
                         .filter(|&(_, &reduced)| !reduced)
                         .map(|(index, _)| index.clone())
                         .collect();
-                    // The result of a reduction is one value per row, so nothing along the row may decide which row
-                    // it belongs to.
+                    // A reduction has one result per row, so its row may not depend on the position along the row.
                     kept.iter().all(|index| !uses(index, inner_vars)).then_some(())?;
                     let rows: i64 = draft.outer.iter().map(|&dim| draft.shape[dim]).product();
                     (self.tensors[tensor].numel() == rows).then_some(())?;

@@ -24,7 +24,7 @@ const MOST_SCATTERED: i64 = 1 << 18;
 
 /// A stage before its loops are chosen: the domain, and the tensors that it computes there.
 pub(super) struct StageDraft {
-    /// Shape of the domain; its row-major position is what members share.
+    /// Shape of the domain. Members of the stage have the same row-major position in it.
     pub(super) shape: Vec<i64>,
     /// Dimensions of the domain in the order of the loops.
     pub(super) outer: Vec<usize>,
@@ -57,7 +57,7 @@ impl Member {
     }
 }
 
-/// A result, or a piece of one, that is to be placed.
+/// A result, or a piece of a result, that is not part of a stage yet.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) tensor: TensorId,
@@ -110,7 +110,7 @@ impl StageBuilder<'_> {
         Some(())
     }
 
-    /// Reductions that the tensors need and that are not stored yet, operands before users.
+    /// Returns the reductions that the tensors need and that are not stored yet, operands before users.
     fn reductions(&self, roots: impl Iterator<Item = TensorId>) -> Vec<TensorId> {
         let mut seen = BTreeSet::new();
         let mut stack: Vec<TensorId> = roots.collect();
@@ -243,8 +243,7 @@ impl StageBuilder<'_> {
         draft.members.push(member);
         let extents = draft.extents(&draft.outer);
         let inner = draft.extents(&draft.inner);
-        // Whether a member fits is decided by building the stage with it: rules for it would repeat what `build`
-        // does.
+        // The stage is built with the member to find out whether the member fits, because rules for this would repeat `build`.
         let is_running = self.is_running(draft.members[0].tensor());
         let stage = self.build(draft, &extents, &inner, None);
         let fits =
@@ -272,7 +271,7 @@ impl StageBuilder<'_> {
             (LoopForm::Tiles, false) => {
                 self.tensors[output.tensor].numel() == numel && is_plain(&first) && is_plain(output)
             }
-            // In the loops of the first: the dimensions of both differ only in those of extent 1.
+            // Both can use the loops of the first result if their shapes differ only in dimensions of extent 1.
             (LoopForm::Nests, _) => {
                 let is_long = |extent: &&i64| **extent != 1;
                 let shapes = (&shape, &self.tensors[output.tensor].shape);

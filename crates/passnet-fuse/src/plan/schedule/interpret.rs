@@ -1,5 +1,5 @@
-//! A property test of scheduling: the loops compute what the tensors define. Random regions are computed twice: element by
-//! element from their definitions, and by running their stages.
+//! A property test of scheduling: the loops compute the elements that the tensors define. Random regions are computed twice:
+//! element by element from their definitions, and by running their stages.
 
 use std::collections::BTreeMap;
 
@@ -285,7 +285,7 @@ proptest! {
         let input = RegionInput { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
         let region = Region { nodes: Vec::new(), inputs: vec![input], outputs: vec![output], updates: Vec::new(), tensors };
         let mut programs = vec![schedule(&region, LoopForm::Nests).unwrap(), schedule(&region, LoopForm::Tiles).unwrap()];
-        // With each value stored first. Few cannot be: then the author keeps the program without.
+        // Each value is also tried as stored first. If a value cannot be stored, the author keeps the program without it.
         programs.extend((1..tensor).filter_map(|kept| {
             Some(schedule_keeping(&region, LoopForm::Nests, UpdateTime::WithResults, &[kept])?.0)
         }));

@@ -235,7 +235,7 @@ impl StageBuilder<'_> {
                 }
             }
         }
-        // Between its jumps, a remainder is the variable and a constant: `roll` reads two pieces of a row.
+        // Between its jumps, a remainder is the variable plus a constant. For example, `roll` reads two pieces of a row.
         self.for_each_index(stage, &mut |index| {
             index.for_each_term(&mut |term| {
                 if let Term::Mod(inner, by) = term

@@ -28,8 +28,8 @@ struct StageGroup<'p> {
     writes: BTreeSet<BufferId>,
 }
 
-/// Returns the functions of a program, in the order in which they are called. Without `divides` there is one function,
-/// which a single thread runs.
+/// Returns the functions of a program, in the order in which they are called. If `divides` is false, there is one function, which
+/// a single thread runs.
 pub(crate) fn functions(program: &Program, config: Nests, divides: bool) -> Vec<CppFunction> {
     let mut groups: Vec<StageGroup<'_>> = Vec::new();
     for stage in &program.stages {
