@@ -59,7 +59,7 @@ pub struct CheckResult {
     /// Name of the part that was checked.
     pub what: &'static str,
     pub level: Severity,
-    /// Description of what was found.
+    /// Description of the result.
     pub detail: String,
 }
 

@@ -57,7 +57,7 @@ pub struct AnnotationLimits {
     pub max_bytes: u64,
     /// Time limit of one graph, in seconds of wall-clock time.
     pub seconds: f64,
-    /// Graphs whose path begins with one of these get no variants.
+    /// Beginnings of paths of graphs that get no variants.
     pub plain: Vec<String>,
 }
 

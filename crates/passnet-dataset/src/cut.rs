@@ -131,8 +131,8 @@ impl Varied<'_> {
     /// Returns a range without its text. Writing the text is most of the work.
     ///
     /// # Errors
-    /// If the range is not a range of the graph, if no call in it has a result that is used or returned outside, or if a value
-    /// that crosses its boundary is unknown or not a tensor.
+    /// If the range is not a range of the graph, or if no call in it has a result that is used outside. If a value that crosses
+    /// the boundary of the range is unknown or not a tensor.
     pub(crate) fn piece(&self, range: OpRange) -> Result<Piece, String> {
         let slice = self.graph.slice(range.indices(), SliceOrder::ByDefinition).map_err(|error| error.to_string())?;
         // Without this, a compiler that removes dead code was once judged correct at 450 times the speed, on a graph whose

@@ -67,7 +67,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Returns the dataset at `root`, which need not exist yet.
+    /// Returns the dataset at `root`. The folder may not exist yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }

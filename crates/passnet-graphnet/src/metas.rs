@@ -29,8 +29,8 @@ use crate::{Error, ErrorKind, source::Source};
 /// Reads the tensors of a file, in the order of the text. `path` is used in messages only.
 ///
 /// # Errors
-/// If the text is not Python or contains anything but classes of literals; if an attribute is unknown or has another type; if the
-/// number of elements of `data` is not that of the shape; if a tensor occurs twice.
+/// If the text is not Python, or contains anything but classes of literals. If an attribute is unknown or has another type, the
+/// number of elements of `data` is not that of the shape, or a tensor occurs twice.
 pub fn parse(path: &str, text: &str) -> Result<Vec<TensorMeta>, Error> {
     Ok(parse_located(&Source::new(path, text)?)?.into_iter().map(|(_, tensor)| tensor).collect())
 }

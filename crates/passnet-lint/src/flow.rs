@@ -69,7 +69,7 @@ pub(super) struct CheckedFunction<'a> {
     returned: Value,
 }
 
-/// Meaning of a name at module level.
+/// Object that a name at module level is bound to.
 enum Binding<'a> {
     Value(Value),
     /// `from .module import name`.

@@ -14,7 +14,7 @@ pub fn find_rule(id_or_name: &str) -> Option<&'static Rule> {
     rules().iter().find(|rule| rule.id.eq_ignore_ascii_case(id_or_name) || rule.name == id_or_name)
 }
 
-/// Returns the text of `docs/reference/lint-rules.md`: a table of all rules and their manuals.
+/// Returns the text of `docs/reference/lint-rules.md`: a table of all rules, and the manual of each rule.
 pub fn rules_page() -> String {
     let mut page = String::from(
         "# Lint rules\n\nThis page lists the rules for pass directories. PassNet checks a directory before every evaluation, and in\n\

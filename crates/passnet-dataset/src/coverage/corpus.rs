@@ -59,7 +59,7 @@ impl Corpus {
     /// sample folders below a folder. Subgraphs of a dataset need no annotation. Damaged samples are failures in the result.
     ///
     /// # Errors
-    /// If the path is none of these.
+    /// If the path does not lead to any of these.
     pub fn open(path: &Path, table: Option<Table>) -> Result<Self, CorpusError> {
         let empty = || CorpusError::Empty { path: path.to_owned() };
         let corpus = if path.is_file() {

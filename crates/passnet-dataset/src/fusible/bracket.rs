@@ -225,7 +225,7 @@ mod tests {
         ops[..k].iter().filter(|op| starts(op)).count() as u32
     }
 
-    /// Compiles all that is asked in one call.
+    /// Compiles all requested prefixes in one call.
     fn together(prefixes: &[usize], count: impl Fn(usize) -> u32) -> Result<Compiled, Infallible> {
         Ok(Compiled { kernels: prefixes.iter().map(|&k| count(k)).collect(), compilations: 1 })
     }

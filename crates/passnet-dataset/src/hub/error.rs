@@ -33,7 +33,7 @@ pub enum HubError {
     )]
     Stale {
         count: usize,
-        /// Path of one of them in the repository.
+        /// Path of one of these files in the repository.
         first: String,
     },
     /// The hub refused a request.

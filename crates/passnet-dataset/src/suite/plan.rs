@@ -30,7 +30,7 @@ pub struct SuiteLimits {
     pub train_graphs: usize,
     /// Rule that decides the dtypes of variants.
     pub casts: CastRule,
-    /// Full graphs whose path begins with one of these are for training only.
+    /// Beginnings of paths of full graphs that are for training only.
     pub training: Vec<String>,
     /// Unit of full graphs that is kept on one side, evaluation or training.
     pub split: Split,

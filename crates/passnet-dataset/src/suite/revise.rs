@@ -96,10 +96,10 @@ pub fn revise(
     Ok(revised)
 }
 
-/// Writes to `out` a training split without the op sequences of a suite, without graphs whose structure the suite has, and
-/// without graphs that have an op in common with a graph of the suite, because both were cut from the same place of a model. If
-/// `split` keeps models or families on one side, graphs of the suite's models or families are removed too. Returns the numbers of
-/// removed tasks and graphs. `out` may be the split itself.
+/// Removes from a training split the op sequences of a suite, and graphs whose structure the suite has, and writes the rest to
+/// `out`. Graphs that have an op in common with a graph of the suite are removed too, because both were cut from the same place
+/// of a model. If `split` keeps models or families on one side, graphs of the suite's models or families are also removed.
+/// Returns the numbers of removed tasks and graphs. `out` may be the split itself.
 ///
 /// # Errors
 /// If a table cannot be read completely or cannot be written.

@@ -119,7 +119,7 @@ impl<'t> Scalarizer<'t> {
             })
             .collect();
         let value = function.apply(&mut self.arena, &operands?, dtype)?;
-        // Inside of one operation PyTorch contracts products and sums. The result of an operation is rounded once.
+        // PyTorch contracts products and sums inside one operation, so a `float32` product inside it is not rounded.
         if !tensors.is_result(id) {
             return Some(self.arena.round(value, dtype));
         }

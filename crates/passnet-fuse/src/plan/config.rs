@@ -1,9 +1,9 @@
-//! Tuning options of a kernel for its target: the choice of the cost model, and the others that can be measured.
+//! Configurations of a kernel for its target: the one that the cost model chooses, and others that can be measured.
 
 use passnet_graph::Target;
 use passnet_record::{KernelConfig, Nests, Tiles};
 
-/// Returns the choice of the cost model.
+/// Returns the configuration that the cost model chooses.
 pub fn default_config(target: Target) -> KernelConfig {
     match target {
         Target::Cpu => KernelConfig::Nests(Nests::default()),
@@ -27,7 +27,7 @@ pub(crate) fn tiles_of(config: KernelConfig) -> Tiles {
     }
 }
 
-/// Returns all options but the default.
+/// Returns all configurations except the default.
 pub(crate) fn other_configs(target: Target) -> Vec<KernelConfig> {
     match target {
         Target::Cpu => {

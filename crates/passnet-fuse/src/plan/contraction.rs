@@ -1,7 +1,7 @@
 //! Contractions: stages that are products of matrices, as tiles for matrix units.
 //!
-//! Each element of the result is a sum of products of two factors. A loop that only the left factor depends on is part of the
-//! rows, one that only the right factor depends on is part of the columns, and one that both depend on is part of the batch.
+//! Each element of the result is a sum of products of two factors. A loop on which only the left factor depends is part of the
+//! rows. A loop on which only the right factor depends is part of the columns. A loop on which both depend is part of the batch.
 //! So `linear`, `bmm`, `a @ b.T` and convolutions are the same kind of stage.
 
 use passnet_record::DType;

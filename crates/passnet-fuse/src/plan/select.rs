@@ -101,7 +101,7 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
     let fused_and_views =
         || fused.into_iter().chain(all_views().filter(|(region, _)| pays(region)).map(viewed)).collect();
     let lone_view = || find_lone_view(typed, target, kept).map(|region| (region, Replacement::Same));
-    // One match is enough for the graph not to fail.
+    // One match is enough, because a graph with a match does not count as failed.
     let smallest_slight = || slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region));
     let smallest_copied =
         || find_regions(typed, target, kept, Copies::Unseen).into_iter().min_by_key(bytes).and_then(scheduled);
@@ -137,8 +137,8 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
 /// Number of elements of a half type from which a kernel saves more time than its call costs.
 const MANY_HALVES: i64 = 8192;
 
-/// Returns whether a region is one operation of eager mode on a CPU that takes no longer than a kernel: both read and write the
-/// same bytes, and the call of a kernel costs more than PyTorch's. An operation with a number as operand does not count, because
+/// Returns whether a region is one operation that takes eager mode on a CPU no longer than a kernel. Both read and write the same
+/// bytes, and the call of a kernel costs more than PyTorch's. An operation with a number as operand does not count, because
 /// PyTorch's call then costs more.
 fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let graph = typed.graph();

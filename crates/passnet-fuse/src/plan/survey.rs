@@ -160,7 +160,7 @@ impl<'g> Survey<'g> {
         }
         loop {
             let outputs = self.outputs(&nodes);
-            // The value that a view shows, if one of these nodes computes it.
+            // Returns the value that a view shows, if one of these nodes computes the value.
             let viewed = |value: ValueId| {
                 let node = graph.node_of(value).filter(|node| nodes.contains(node) && is_view_node(typed, *node))?;
                 Call::of(graph, graph.node(node))?.subject()?.as_value()
@@ -245,7 +245,7 @@ impl<'g> Survey<'g> {
         Some((updates, overwritten))
     }
 
-    /// Values of the nodes that are used outside or returned, in program order.
+    /// Returns the values of the nodes that are used outside or returned, in program order.
     fn outputs(&self, nodes: &BTreeSet<NodeId>) -> Vec<ValueId> {
         let graph = self.typed.graph();
         let others = graph.nodes().filter(|node| self.live.contains(&node.id) && !nodes.contains(&node.id));
@@ -254,7 +254,8 @@ impl<'g> Survey<'g> {
     }
 
     /// Returns the nodes in parts. A part ends before an outside node that uses one of its nodes, and at a call across which
-    /// nothing may move: a pattern is matched by names, so a change of a copy could also match a change of the original.
+    /// nothing may move. Such a call needs a cut because patterns are matched by names: a change of a copy could also match a
+    /// change of the original.
     pub(crate) fn until_used(&self, nodes: BTreeSet<NodeId>) -> Vec<BTreeSet<NodeId>> {
         let graph = self.typed.graph();
         let memory = MemoryUse::of(graph);

@@ -28,11 +28,11 @@ const PER_WARP_ACROSS: i64 = 2048;
 pub(crate) struct Tile {
     /// Number of rows of the stage; `None` if the stage is flat.
     pub(crate) rows: Option<i64>,
-    /// Elements of a row, or of all where the stage is flat.
+    /// Number of elements of a row, or of all rows together if the stage is flat.
     pub(crate) columns: i64,
     pub(crate) block_rows: i64,
     pub(crate) block_columns: i64,
-    /// True if a program goes along the row in steps.
+    /// True if a program computes a row in several steps.
     pub(crate) is_looped: bool,
     pub(crate) warps: i64,
 }

@@ -6,7 +6,7 @@
 //!
 //! - Words that are keywords never get into a graph: names of values are checked by [`Local::is_value_name`], all others
 //!   by the laws of the graph ([`passnet_graph::verify`]).
-//! - Nesting is counted in tokens, as [`crate::nesting`] does, and stays below half of what is allowed there.
+//! - Nesting is counted in tokens, as [`crate::nesting`] does, and has to stay below half of the limit there.
 //! - Nodes, arguments and names come in the order in which a walk over the tree finds them.
 
 mod cursor;

@@ -72,7 +72,7 @@ impl<'g> Call<'g> {
         matches!(self.arg(position, "inplace"), Some(Arg::Bool(true)))
     }
 
-    /// Returns whether the call is `x[key] = value`, which changes its first argument and has no result.
+    /// Returns whether the call is `x[key] = value`. Such a call changes its first argument and has no result.
     pub(crate) fn is_set_item(&self) -> bool {
         self.name == "setitem"
     }

@@ -64,7 +64,8 @@ impl<'g> Lowering<'g> {
         let ends = columns.places.map(|column| self.taken(wide, 3, column));
         let line = self.weighted_sum(ends, columns.weights)?;
         let numel = self.tensors[line].numel();
-        // Each line is a part of two rows of the result or more. A small tensor is computed faster than memory is allocated.
+        // Each line is used for two or more rows of the result. For a small tensor, computing the line again is faster than
+        // allocating memory.
         if size[0] >= from[2] && numel >= SMALLEST_STORED && from[2] > 1 {
             self.tensors.mark_reused(line);
         }

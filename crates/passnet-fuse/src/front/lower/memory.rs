@@ -121,7 +121,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// New elements for a whole tensor: `fill_`, `zero_`, `copy_`.
+    /// Returns the new elements of a whole tensor after `fill_`, `zero_` or `copy_`.
     pub(super) fn assigned(&mut self, call: &Call<'g>) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let (shape, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);

@@ -221,7 +221,7 @@ impl<'g> Lowering<'g> {
                 self.cast(inverse, wide_type)
             }
             Target::Cuda => {
-                // Eager mode keeps the statistics in the type of the input there.
+                // Eager mode keeps the statistics in the type of the input in this case.
                 mean = self.rounded(mean, dtype);
                 let inverse = self.inverse_deviation(variance, eps)?;
                 self.rounded(inverse, dtype)

@@ -73,7 +73,7 @@ impl<'g> Lowering<'g> {
             "add" => self.binary(call, Binary::Add),
             "sub" => self.binary(call, Binary::Sub),
             "mul" | "multiply" => self.binary(call, Binary::Mul),
-            // With a rounding mode it is a different function, for integers too.
+            // With a rounding mode, `div` is a different function, for integers too.
             "div" | "truediv" | "true_divide" if call.arg(usize::MAX, "rounding_mode").is_none() => {
                 self.binary(call, Binary::Div)
             }

@@ -74,7 +74,7 @@ impl<'g> Lowering<'g> {
         self.tensors.add(shape, dtype, Def::View { of, index, keeps })
     }
 
-    /// Dimension `d` of the result is dimension `order[d]` of the operand.
+    /// Returns the tensor with permuted dimensions: dimension `d` of the result is dimension `order[d]` of the operand.
     pub(super) fn permute(&mut self, of: TensorId, order: &[usize]) -> Option<TensorId> {
         let from = self.tensors[of].shape.clone();
         (from.len() == order.len()).then_some(())?;
@@ -97,7 +97,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(of, shape.to_vec(), index, Keeps::Some))
     }
 
-    /// `start + step * index` along one dimension.
+    /// Returns the elements `start + step * index` along one dimension.
     pub(super) fn slice(&mut self, of: TensorId, dim: usize, start: i64, step: i64, extent: i64) -> TensorId {
         let mut shape = self.tensors[of].shape.clone();
         shape[dim] = extent;
@@ -135,7 +135,7 @@ impl<'g> Lowering<'g> {
         (start == shape[dim]).then_some(Lowered::List(pieces))
     }
 
-    /// One piece of a list, or an indexed tensor.
+    /// Lowers `getitem`: a piece of a list, or an indexed tensor.
     fn getitem(&mut self, call: &Call<'g>) -> Option<Lowered> {
         let key = call.arg(1, "key")?;
         match (self.value(call.arg(0, "self")?.as_value()?)?, key) {
@@ -190,7 +190,7 @@ impl<'g> Lowering<'g> {
             index.push(add(from[index.len()]));
         }
         (index.len() == from.len() && shape.iter().all(|&extent| extent > 0)).then_some(())?;
-        // All elements in their order: `x[:, None]`.
+        // The index keeps all elements in their order, as in `x[:, None]`.
         let is_whole = shape.iter().product::<i64>() == self.tensors[x].numel()
             && index.iter().zip(&from).all(|(index, &extent)| index.as_var().is_some() || extent == 1);
         if is_whole {

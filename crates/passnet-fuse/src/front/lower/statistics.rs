@@ -27,7 +27,7 @@ impl<'g> Lowering<'g> {
     /// `sum((x - mean)^2) / (count - correction)`, and its root.
     fn variance(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
-        // `x.var(False)` says whether one is subtracted, of all dimensions.
+        // In `x.var(False)`, the argument is the flag `unbiased`, and the variance is over all dimensions.
         let is_of_all = matches!(call.given(1, "dim"), Some(Arg::Bool(_)));
         let (reduced, is_corrected) = match is_of_all {
             true => (vec![true; self.tensors[x].shape.len()], call.bool(1, "unbiased", true)?),
@@ -44,7 +44,7 @@ impl<'g> Lowering<'g> {
         // PyTorch warns if the divisor is 0, so such a call stays.
         (correction >= 0 && count > correction).then_some(())?;
         let wide = match self.target {
-            // Eager mode sums in double precision there: rows of nearly equal large values show it.
+            // Eager mode sums in double precision on a CPU. The difference is visible for rows of nearly equal large values.
             Target::Cpu if dtype.is_float() => self.cast(x, DType::Float64),
             _ => self.widen(x)?,
         };

@@ -106,8 +106,7 @@ impl TypedAliasClasses {
             if !self.is_of_tensors(typed, changed) || !is_seen() {
                 continue;
             }
-            // Only then is the change visible under an older name. Otherwise the change is a new value like any
-            // other.
+            // The change is visible under an older name only in this case. Otherwise it is a new value like any other.
             if self.is_used_after(graph, node, changed) {
                 let group = self.until_last_change(graph, changed);
                 if !can_join(&group) {
@@ -202,7 +201,7 @@ fn sharing(typed: &TypedGraph, call: &Call<'_>, is_expressed: bool) -> Sharing {
             if is_shared { Sharing::Subject } else { Sharing::Nothing }
         }
         Memory::Fresh => Sharing::Nothing,
-        // An equation, and more than one operand.
+        // More than one operand, in addition to the equation.
         Memory::FreshOfSeveral if call.len() > 2 => Sharing::Nothing,
         _ if is_expressed => Sharing::Nothing,
         _ => Sharing::Anything,

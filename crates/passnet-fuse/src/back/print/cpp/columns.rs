@@ -92,7 +92,7 @@ impl CppPrinter<'_> {
             }
         }
         let statements = segment.levels.iter().chain(&stage.per_row).flatten();
-        // All or nothing: a single value without lanes would need a loop of its own inside the block.
+        // All values need lanes, because a single value without them would need a separate loop inside the block.
         let has_lanes = statements.into_iter().all(|statement| acts_in_lanes(arena, statement, var))
             && varying.iter().all(|&id| is_in_lanes(arena, id, var, &|id| varying.contains(id)));
         has_lanes.then_some(Across { var, extent: nest.extent, outer, varying })
