@@ -77,7 +77,7 @@ impl<'g> Lowering<'g> {
         self.typed.graph()
     }
 
-    /// Expresses one node.
+    /// Lowers one node; `None` if it cannot be expressed.
     pub(crate) fn lower(&mut self, node: Node<'g>) -> Option<()> {
         let call = Call::of(self.graph(), node)?;
         // A call that moves or creates a tensor on another device stays with PyTorch.

@@ -211,14 +211,14 @@ impl Float<'_> {
         self.arena.select(is_positive, then, otherwise)
     }
 
-    /// `1 + exp(-x)`.
+    /// Returns `1 + exp(-x)`.
     fn sigmoid_divisor(&mut self, x: ExprId) -> ExprId {
         let negated = self.arena.unary(Unary::Neg, x);
         let power = self.arena.unary(Unary::Exp, negated);
         self.plus(power, 1.0)
     }
 
-    /// `min(max(x + 3, 0), 6)`.
+    /// Returns `min(max(x + 3, 0), 6)`.
     fn relu6_of_plus_3(&mut self, x: ExprId) -> ExprId {
         let shifted = self.plus(x, 3.0);
         clamp(self.arena, shifted, Some(PythonNumber::Int(0)), Some(PythonNumber::Int(6)), self.kind)
@@ -277,7 +277,7 @@ impl Float<'_> {
         })
     }
 
-    /// `log(1 + exp(x))`.
+    /// Returns `log(1 + exp(x))`.
     fn log_of_1_plus_exp(&mut self, x: ExprId) -> ExprId {
         let power = self.arena.unary(Unary::Exp, x);
         self.arena.unary(Unary::Log1p, power)
@@ -296,7 +296,7 @@ impl Float<'_> {
         self.arena.select(is_large, x, log)
     }
 
-    /// `min(x, 0) - log(1 + exp(-|x|))`.
+    /// Returns `min(x, 0) - log(1 + exp(-|x|))`.
     fn log_sigmoid(&mut self, x: ExprId) -> ExprId {
         let size = self.arena.unary(Unary::Abs, x);
         let negated = self.arena.unary(Unary::Neg, size);
@@ -323,7 +323,7 @@ impl Float<'_> {
         self.select_positive(x, above, below)
     }
 
-    /// `x / 2 * (1 + erf(x / sqrt(2)))`.
+    /// Returns `x / 2 * (1 + erf(x / sqrt(2)))`.
     fn gelu(&mut self, x: ExprId) -> ExprId {
         let scaled = self.times(x, std::f64::consts::FRAC_1_SQRT_2);
         let erf = self.arena.unary(Unary::Erf, scaled);
@@ -332,7 +332,7 @@ impl Float<'_> {
         self.mul(half, cdf)
     }
 
-    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`.
+    /// Returns `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`.
     fn gelu_tanh(&mut self, x: ExprId) -> ExprId {
         let square = self.mul(x, x);
         let cube = self.mul(square, x);

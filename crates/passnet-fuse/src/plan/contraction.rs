@@ -82,7 +82,7 @@ impl Contraction {
         })
     }
 
-    /// Tiles along the rows, and along the columns.
+    /// Returns the number of tiles along the rows, and along the columns.
     pub(crate) fn tiles(&self) -> (i64, i64) {
         (
             extent(&self.rows).unsigned_abs().div_ceil(self.block_rows.unsigned_abs()) as i64,
@@ -102,7 +102,7 @@ pub(crate) fn extent(loops: &[Loop]) -> i64 {
     loops.iter().map(|nest| nest.extent).product()
 }
 
-/// Sides of a tile: as large as the matrix needs, and small enough that all multiprocessors have one.
+/// Returns the sides of a tile: as large as the matrix needs, and small enough that every multiprocessor gets a tile.
 fn block(count: i64, height: i64, width: i64) -> (i64, i64) {
     let (mut rows, mut columns) = (next_power(height).clamp(LEAST, 128), next_power(width).clamp(LEAST, 128));
     let programs = |rows: i64, columns: i64| count * (height + rows - 1) / rows * ((width + columns - 1) / columns);

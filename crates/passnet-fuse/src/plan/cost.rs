@@ -101,7 +101,7 @@ pub(crate) struct Gain {
 }
 
 impl Gain {
-    /// `program` is the program of the replacement, if it has kernels.
+    /// Predicts the costs. `program` is the program of the replacement, if the replacement has kernels.
     pub(crate) fn of(typed: &TypedGraph, region: &Region, program: Option<&Program>, target: Target) -> Self {
         let rates = Rates::of(target);
         Self { eager: eager(typed, region, rates), fused: fused(typed, region, program, rates) }
@@ -216,7 +216,7 @@ fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: 
     Prediction::new(host_ns, bytes, rates.bytes_per_ns[1], compute_ns, rates)
 }
 
-/// Bytes that a region reads of an input.
+/// Returns the number of bytes that a region reads of an input.
 fn bytes_read(typed: &TypedGraph, region: &Region, input: &RegionInput) -> i64 {
     let graph = typed.graph();
     let mut most = 0;

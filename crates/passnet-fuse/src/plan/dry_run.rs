@@ -163,7 +163,7 @@ impl PlannedPass {
         Some(PreparedGraph::new(graph).find(&pattern, SearchLimits::default()).ok()?.matches)
     }
 
-    /// Nodes of a graph whose values the pass replaces.
+    /// Returns the nodes of a graph whose values the pass replaces.
     fn results(&self, found: &Match) -> Vec<NodeId> {
         let nodes = self.pattern.output_values().filter_map(|value| self.pattern.node_of(value));
         nodes.filter_map(|node| found.nodes[node.index()]).collect()

@@ -206,7 +206,7 @@ impl<'g> PatternPrinter<'g> {
         self.text.push(')');
     }
 
-    /// `x[key] = value`, which has no result.
+    /// Prints `x[key] = value`, which has no result. Returns false for other nodes.
     fn assignment(&mut self, node: Node<'g>) -> bool {
         use passnet_graph::operators::{Syntax, by_target};
         let is_assignment = by_target(node.callee.target()).is_some_and(|operator| operator.syntax == Syntax::SetItem);

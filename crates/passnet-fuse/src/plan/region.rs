@@ -42,7 +42,7 @@ pub(crate) struct RegionOutput {
 }
 
 impl Region {
-    /// Results that need memory of their own.
+    /// Returns the results that need their own memory.
     pub(crate) fn allocated(&self) -> impl Iterator<Item = &RegionOutput> {
         self.outputs.iter().filter(|output| output.input.is_none())
     }

@@ -34,7 +34,8 @@ impl RunningSums {
         Self::along(stage, arena, row)
     }
 
-    /// Puts the loop along which the sums of a stage run inside all other loops over rows. `None` where there is no such loop.
+    /// Moves the loop along which the sums of a stage run inside all other loops over rows. Returns `None` if there is no such
+    /// loop.
     pub(crate) fn arrange(mut stage: Stage, arena: &Arena) -> Option<Stage> {
         let place = stage.outer.iter().position(|row| Self::along(&stage, arena, row).is_some())?;
         let row = stage.outer.remove(place);

@@ -159,7 +159,7 @@ fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     }
 }
 
-/// Groups sites by pattern, in the order in which the patterns first occur.
+/// Returns the sites grouped by pattern, in the order in which the patterns first occur.
 fn group_by_pattern(sites: Vec<PassSite>) -> Vec<Vec<PassSite>> {
     let mut groups: Vec<(PatternKey, Vec<PassSite>)> = Vec::new();
     for site in sites {

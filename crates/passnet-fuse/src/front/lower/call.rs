@@ -179,7 +179,7 @@ impl<'g> Call<'g> {
         }
     }
 
-    /// Marks the dimensions that a reduction is over: all dimensions if the call names none.
+    /// Returns a mark for each dimension that a reduction is over: all dimensions if the call names none.
     pub(crate) fn marked_dims(&self, place: usize, rank: usize) -> Option<Vec<bool>> {
         let Some(arg) = self.given(place, "dim") else {
             return Some(vec![true; rank]);

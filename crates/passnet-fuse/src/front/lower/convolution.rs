@@ -150,7 +150,8 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Binary(Binary::Add), &[of, bias], dtype)
     }
 
-    /// Sums over the channels of a group and the window: batch, group, filter of the group, row, column.
+    /// Returns the sums over the channels of a group and the window. The dimensions are batch, group, filter of the group, row,
+    /// column.
     fn sum_over_channels(&mut self, convolution: &Convolution, [x, weight]: [TensorId; 2]) -> Option<TensorId> {
         let Convolution { window, groups, from, filter, to, .. } = convolution;
         let own = filter[0] / groups;

@@ -92,7 +92,7 @@ impl<'g> Lowering<'g> {
         self.tensors.add(shape, dtype, Def::Gather { table: of, dim, indices: places, signs: Signs::Positive })
     }
 
-    /// Finds between which of `from` elements each of `to` places lies, and its distance to them.
+    /// Returns, for each of `to` places, the two of `from` elements between which it lies, and their weights.
     fn neighbours(&mut self, from: i64, to: i64, aligned: bool) -> Option<Neighbours> {
         let places = self.tensors.add(vec![to], DType::Int64, Def::Range { start: 0, step: 1 });
         let places = self.cast(places, DType::Float32);

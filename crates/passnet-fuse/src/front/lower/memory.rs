@@ -36,7 +36,7 @@ impl<'g> Lowering<'g> {
         Some(())
     }
 
-    /// `x[key] = value`.
+    /// Lowers `x[key] = value`.
     pub(super) fn set_item(&mut self, call: &Call<'g>) -> Option<()> {
         let subject = call.subject()?.as_value()?;
         let Lowered::Tensor(x) = self.value(subject)? else { return None };

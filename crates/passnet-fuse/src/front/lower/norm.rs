@@ -41,7 +41,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// `x / sqrt(mean(x * x) + eps) * weight`, rounded once.
+    /// Returns `x / sqrt(mean(x * x) + eps) * weight`, rounded once.
     fn rms_norm(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let normalized = call.ints(call.arg(1, "normalized_shape")?)?;

@@ -143,7 +143,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(quotient, dtype))
     }
 
-    /// `(x - mean) / sqrt(variance + eps)` with the biased variance over the dimensions marked.
+    /// Returns `(x - mean) / sqrt(variance + eps)` with the biased variance over the marked dimensions.
     fn standardize(&mut self, x: TensorId, reduced: &[bool], eps: f64) -> Option<TensorId> {
         let wide = self.tensors[x].dtype;
         let (_, centred, variance) = self.variance_of(x, reduced)?;

@@ -107,7 +107,7 @@ impl<'g> Lowering<'g> {
         Some(self.tensors.add(shape, dtype, Def::Fill(value)))
     }
 
-    /// `torch.tensor(number)`, which may lie in host memory: as an operand it is a number.
+    /// Lowers `torch.tensor(number)`. The result may be in host memory, so it is used as a number where it is an operand.
     pub(super) fn constant(&mut self, call: &Call<'g>) -> Option<TensorId> {
         let (Type::Tensor(ty) | Type::Host { host: ty }) = self.typed.type_of(call.value) else { return None };
         (call.name == "tensor" && !call.is_method && ty.shape.is_empty()).then_some(())?;
@@ -229,7 +229,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(product, dtype))
     }
 
-    /// `x + value * (a * b)`, rounded once.
+    /// Returns `x + value * (a * b)`, rounded once.
     fn product_added(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let value = call.float(usize::MAX, "value", 1.0)?;
         let mut wide = Vec::new();

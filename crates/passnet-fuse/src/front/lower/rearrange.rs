@@ -55,7 +55,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(x, shape.to_vec(), index, Keeps::Some))
     }
 
-    /// `x.repeat_interleave(count, dim)`: each element `count` times in a row.
+    /// Lowers `x.repeat_interleave(count, dim)`, which repeats each element `count` times in succession.
     fn each_repeated(&mut self, call: &Call<'g>, x: TensorId, shape: &[i64]) -> Option<TensorId> {
         let count = call.int(1, "repeats")?;
         let from = self.tensors[x].shape.clone();
@@ -74,7 +74,7 @@ impl<'g> Lowering<'g> {
         Some(self.view(x, shape.to_vec(), index, Keeps::Some))
     }
 
-    /// `x.narrow(dim, start, length)` and `x.select(dim, index)`.
+    /// Lowers `x.narrow(dim, start, length)` and `x.select(dim, index)`.
     fn narrowed(&mut self, call: &Call<'g>, x: TensorId, shape: &[i64]) -> Option<TensorId> {
         let from = self.tensors[x].shape.clone();
         let dim = dimension(call.int(1, "dim")?, from.len())?;
@@ -87,7 +87,8 @@ impl<'g> Lowering<'g> {
         Some(self.reshape(part, shape))
     }
 
-    /// `x.unfold(dim, size, step)`: windows along one dimension, whose elements are the last dimension.
+    /// Lowers `x.unfold(dim, size, step)`: windows along one dimension. The last dimension of the result contains the elements of
+    /// a window.
     fn unfolded(&mut self, call: &Call<'g>, x: TensorId, shape: &[i64]) -> Option<TensorId> {
         let dim = dimension(call.int(1, "dimension")?, shape.len().checked_sub(1)?)?;
         let step = call.int(3, "step")?;

@@ -231,7 +231,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(counts, DType::Float32))
     }
 
-    /// `F.unfold`: the elements of each window as one column.
+    /// Lowers `F.unfold`, which makes a column of the elements of each window.
     fn columns(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let size = pair(call, call.given(1, "kernel_size"), [0, 0])?;

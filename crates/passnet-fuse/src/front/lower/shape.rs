@@ -149,7 +149,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// `x[key]` with integers, slices, `None` and `...`: a view.
+    /// Lowers `x[key]` with integers, slices, `None` and `...`, which is a view.
     pub(super) fn indexed(&mut self, x: TensorId, key: Arg, graph: &Graph) -> Option<TensorId> {
         let keys = match key {
             Arg::Tuple(range) => graph.elements(range).to_vec(),
@@ -214,7 +214,7 @@ impl<'g> Lowering<'g> {
         self.map(ScalarFn::Where, &[stays, x, zero], dtype)
     }
 
-    /// `max` and `min` along a dimension: the values, without their places.
+    /// Lowers `max` and `min` along a dimension: the values without their positions.
     fn extremes(&mut self, call: &Call<'g>) -> Option<Lowered> {
         let Type::List { list } = self.typed.type_of(call.value) else { return None };
         let x = self.tensor(call.subject()?)?;

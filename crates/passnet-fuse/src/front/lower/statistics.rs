@@ -24,7 +24,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// `sum((x - mean)^2) / (count - correction)`, and its root.
+    /// Returns the variance `sum((x - mean)^2) / (count - correction)`, or its root.
     fn variance(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         // In `x.var(False)`, the argument is the flag `unbiased`, and the variance is over all dimensions.
@@ -57,7 +57,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(result, dtype))
     }
 
-    /// `(x - max) - log(sum(exp(x - max)))`, in this order, which keeps small differences of large values.
+    /// Returns `(x - max) - log(sum(exp(x - max)))`. This order keeps small differences of large values.
     fn log_softmax(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         let rank = self.tensors[x].shape.len();
@@ -74,7 +74,7 @@ impl<'g> Lowering<'g> {
         Some(self.cast(result, dtype))
     }
 
-    /// `max + log(sum(exp(x - max)))`, with 0 for a maximum that is infinite.
+    /// Returns `max + log(sum(exp(x - max)))`, with 0 in place of an infinite maximum.
     fn log_sum_exp(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         call.given(1, "dim")?;

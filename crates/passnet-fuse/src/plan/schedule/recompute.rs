@@ -28,7 +28,7 @@ const STAGE_NS: f64 = 2000.0;
 const ALONE: f64 = 8.0;
 
 impl StageBuilder<'_> {
-    /// Stores a tensor in memory, from which later stages read it.
+    /// Adds a stage that stores a tensor, so that later stages read it from memory.
     pub(super) fn keep(&mut self, tensor: TensorId) -> Option<()> {
         let (shape, dtype) = (&self.tensors[tensor].shape, self.tensors[tensor].dtype);
         let stride = contiguous_stride(shape);
