@@ -17,7 +17,7 @@ pub trait Author: Send + Sync {
     /// Returns the code that evaluation runs for this author.
     fn runs(&self) -> Runs;
 
-    /// True if equal tasks get equal pass directories.
+    /// Returns whether equal tasks get equal pass directories.
     fn is_deterministic(&self) -> bool {
         true
     }

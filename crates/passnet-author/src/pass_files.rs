@@ -45,7 +45,8 @@ pub fn write_pass_directory<'d>(folder: &Path, directory: &'d PassDirectory) -> 
     Ok(directory.files().iter().map(|(name, _)| name.as_str()).filter(|name| name.ends_with(".py")).collect())
 }
 
-/// Reads all files below a directory, except those in `__pycache__` and the manifest of a pass library. Later changes on disk do not affect the result.
+/// Reads all files below a directory, except those in `__pycache__` and the manifest of a pass library. Later changes on disk do
+/// not affect the result.
 ///
 /// # Errors
 /// If the directory cannot be read, is too large, or has an entry that is not a plain file.

@@ -23,7 +23,8 @@ pub struct Scaffold {
     pub to_do: Option<String>,
 }
 
-/// Writes the passes of one task. The kernels are those of the built-in author. If it has none, the pattern is the first graph and the replacement raises an exception.
+/// Writes the passes of one task, with the kernels of the built-in author. If that author has no kernel for the task, the pattern
+/// is the first graph, and the replacement raises an exception.
 ///
 /// # Errors
 /// If the first graph cannot be read.

@@ -145,12 +145,12 @@ impl Error {
         &self.0.path
     }
 
-    /// Line, counted from 1; 0 if the error is about the whole file.
+    /// Returns the line, counted from 1; 0 if the error is about the whole file.
     pub fn line(&self) -> usize {
         self.0.line
     }
 
-    /// Column in characters, counted from 1; 0 if the error is about the whole file.
+    /// Returns the column in characters, counted from 1; 0 if the error is about the whole file.
     pub fn column(&self) -> usize {
         self.0.column
     }

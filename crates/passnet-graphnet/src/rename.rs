@@ -27,7 +27,7 @@ pub fn alpha_renamed(path: &str, text: &str) -> Result<String, Error> {
     Unparser::new(&source, Renamer::default()).module(&module)
 }
 
-/// SHA-256 of a text, in lower-case hexadecimal: the form of `graph_hash.txt`.
+/// Returns the SHA-256 of a text in lower-case hexadecimal, which is the form of `graph_hash.txt`.
 pub fn sha256_hex(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{rule::Rule, rules::ALL};
 
-/// All rules, in the order of their ids.
+/// Returns all rules, in the order of their ids.
 pub fn rules() -> &'static [Rule] {
     ALL
 }

@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(fault(&[&wrong]).as_deref(), Some("is wrong: differs"));
     }
 
-    /// `relu(linear(x, w) * 0.5)`.
+    /// Returns a task with the graph `relu(linear(x, w) * 0.5)`.
     fn task() -> Vec<TypedGraph> {
         let mut builder = Graph::builder();
         let (x, w) = (builder.input("x"), builder.input("w"));

@@ -191,7 +191,7 @@ mod tests {
         b.finish(&[both.into(), sum.into()]).unwrap()
     }
 
-    /// Calls that are equal except for their values are asked for once, and come back with the values of each node.
+    /// Calls that differ only in their values are asked for once. Each node gets the answer with its own values.
     #[test]
     fn a_graph_is_what_it_was_where_every_call_is_in_its_form_already() {
         let corpus = |graphs: [Graph; 2]| Corpus {

@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the graph `(x.T + y) * 2`, and the pattern `a + b`.
+    /// Cuts the match of `a + b` out of `(x.T + y) * 2`.
     #[test]
     fn strides_of_the_place_are_kept() {
         let mut b = Graph::builder();

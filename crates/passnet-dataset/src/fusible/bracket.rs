@@ -219,7 +219,8 @@ mod tests {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Linear layers, attention and normalisations start a kernel; the first pointwise op after one does too.
+    /// Returns the number of kernels of a prefix. Linear layers, attention and normalisations start a kernel, and so does the
+    /// first pointwise op after each of them.
     fn kernels(ops: &[String], k: usize) -> u32 {
         let starts = |op: &str| ["layer_norm", "linear", "sdpa", "embedding", "gelu"].contains(&op);
         ops[..k].iter().filter(|op| starts(op)).count() as u32
