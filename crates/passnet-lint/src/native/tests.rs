@@ -15,7 +15,7 @@ fn findings(text: &str) -> Vec<String> {
     shown.collect()
 }
 
-/// The rules accept the honest kernels with which the rules for object code are tested.
+/// The rules for sources accept the honest kernels with which the rules for object code are tested.
 #[test]
 fn honest_kernels_are_accepted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/honest");
@@ -32,8 +32,8 @@ fn honest_kernels_are_accepted() {
     assert!(report.is_empty() && count >= 30, "{count} kernels\n{report}");
 }
 
-/// The rules refuse the kernels that the rules for object code refuse, except `ONLY_OBJECTS`: the source does not show the
-/// problem of these.
+/// The rules for sources refuse the kernels that the rules for object code refuse. `ONLY_OBJECTS` lists the exceptions, whose
+/// problem the source does not show.
 #[test]
 fn refused_kernels_are_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-objects/tests/cases");
