@@ -10,7 +10,7 @@ from passnet._command import CommandNotFoundError, find_command
 
 
 def main() -> None:
-    """Replaces this process by the command. Its workers run in this interpreter unless `PASSNET_PYTHON` names another one."""
+    """Replaces this process with the command. The command's workers run in this interpreter unless `PASSNET_PYTHON` names another."""
     try:
         command = find_command()
     except CommandNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The folder for results that can be made again: compiled kernels, and passes of the author."""
+"""The folder for results that PassNet can make again: compiled kernels, and passes that the built-in author wrote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CACHE_VARIABLE = "PASSNET_CACHE"
 
 
 def cache_folder(part: str) -> Path:
-    """The folder `part` in that of `PASSNET_CACHE`, else in `passnet` of the user's cache directory, as the command has it."""
+    """Returns the folder `part` of the cache: in `PASSNET_CACHE`, else in `passnet` in the user's cache directory, as in the command."""
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen, part)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "passnet", part)

@@ -13,11 +13,11 @@ BINARY_VARIABLE = "PASSNET_BINARY"
 
 
 class CommandNotFoundError(RuntimeError):
-    """There is no command `passnet` for this interpreter."""
+    """No command `passnet` was found for this interpreter."""
 
 
 def find_command() -> str:
-    """Returns the path of the command: that of `PASSNET_BINARY`, else the one installed with this package, else one on the `PATH`.
+    """Returns the path of the command: `PASSNET_BINARY`, else the command installed with this package, else the first on the `PATH`.
 
     Raises :class:`CommandNotFoundError`.
     """

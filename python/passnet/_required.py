@@ -9,7 +9,7 @@ _NEEDED = ("torch", "torch._dynamo", "torch.fx", "numpy")
 
 
 def torch_problem() -> str | None:
-    """Returns why PyTorch cannot be imported, and what to do; None if it can be."""
+    """Returns why PyTorch cannot be imported and how to fix that; None if it can be imported."""
     for name in _NEEDED:
         try:
             importlib.import_module(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of the message that is not blank, or `no message`."""
+    """Returns the first line of the exception's message that is not blank, or `no message`."""
     return next((line for line in str(error).splitlines() if line.strip()), "no message")
 
 

@@ -1,4 +1,4 @@
-"""Warnings that point at the program of the user."""
+"""Warnings that name a line of the user's program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSIDE += ("<passnet", "<eval_with_key>")
 
 
 def warn(message: str) -> None:
-    """Warns with the place of the innermost call that is neither in PassNet nor in PyTorch."""
+    """Issues a warning whose location is the innermost call that is neither in PassNet nor in PyTorch."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame, level = frame.f_back, level + 1

@@ -1,12 +1,12 @@
 """`torch.compile(model, backend="passnet")`.
 
-The backend applies the passes of given directories, or the built-in author writes passes in the process, or both. torch finds
-an installed PassNet by its name. In a source tree, call `register` first, or pass the function `passnet` itself as the backend.
+The backend applies the passes of given directories, passes that the built-in author writes in the process, or both. torch finds
+the backend of an installed PassNet by its name. In a source tree, call `register` first, or pass the function `passnet` itself.
 
-Results are those of PyTorch. A pass is used only for calls that it is written for. PyTorch computes the pattern if a gradient is
-wanted, if autocast changes the pattern, for subclasses of tensors and tensors without data, and if the replacement
-raises an exception. The first call of each signature also runs the pattern and compares the results. For each pass and kind
-of reason, one warning says why the pass is not used.
+Results are those of PyTorch. A pass is used only for calls that it is written for. PyTorch computes the pattern instead if the call
+requires a gradient, if autocast changes the pattern, if an argument is a subclass of a tensor or a tensor without data, and if the
+replacement raises an exception. The first call of each signature also runs the pattern and compares the results. PassNet warns once
+for each pass and each kind of reason for which the pass is not used.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Backend:
         self.store = store
         self.then = then
         self.matches = {rule.name: 0 for rule in self.passes}
-        """Number of places that each pass has rewritten so far, over all graphs."""
+        """Number of places that each pass has rewritten so far, summed over all graphs, by name of the pass."""
         self.graphs: list[GraphReport] = []
         self._warned: dict[str, set[str]] = {rule.name: set() for rule in self.passes}
 
@@ -79,7 +79,7 @@ class Backend:
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
         self.graphs.append(graph)
-        # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
+        # Dynamo's subclass of `GraphModule` compiles its code only at its first call. Rewriting reads that code.
         module = torch.fx.GraphModule(module, module.graph)
         wants_gradient = torch.is_grad_enabled() and any(
             getattr(value, "requires_grad", False) for value in example_inputs
@@ -87,7 +87,7 @@ class Backend:
         if self.then is not None:
             return self._with_rest(module, example_inputs, graph, wants_gradient)
         self._rewrite(module, [self._used(rule, graph) for rule in self.passes], graph)
-        # Dynamo captures again when this changes.
+        # `wants_gradient` holds for all calls of this graph: Dynamo captures again when it changes.
         if self.author and has_symbols(example_inputs):
             return self._sized(module, graph, wants_gradient)
         if self.author and wants_gradient:
@@ -99,7 +99,7 @@ class Backend:
         return module.forward
 
     def _sized(self, module: torch.fx.GraphModule, graph: GraphReport, wants_gradient: bool) -> Callable[..., Any]:
-        """Returns the graph with one specialisation for each of its sizes, up to a limit."""
+        """Returns a function that compiles one specialisation of the graph for each set of sizes, up to a limit."""
 
         def compiled(sized: torch.fx.GraphModule, values: Sequence[Any]) -> Callable[..., Any]:
             try:
@@ -118,7 +118,7 @@ class Backend:
     def _with_rest(
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport, wants_gradient: bool
     ) -> Callable[..., Any]:
-        """Returns the graph compiled by TorchInductor, with the passes applied by its hook."""
+        """Returns the graph compiled by TorchInductor, whose hook applies the passes."""
         if wants_gradient:
             graph.not_authored = "a gradient is required: TorchInductor compiles the whole graph"
             return compile_rest(module, example_inputs, [])[0]
@@ -134,7 +134,7 @@ class Backend:
     def _trained(
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
     ) -> Callable[..., Any]:
-        """Returns the graph with compiled gradients. If AOTAutograd cannot trace it, PyTorch computes the gradients, with one warning."""
+        """Returns the graph with compiled gradients. If AOTAutograd cannot trace the graph, warns once and PyTorch computes the gradients."""
         stages = Stages([], self.store or Store.default(), verify=self.verify)
         try:
             with ModesKept():
@@ -146,7 +146,7 @@ class Backend:
             warn(f"{graph.source}: {graph.not_authored}")
             return module.forward
         graph.stages.append(stages.reports)
-        # A function of AOTAutograd has no gradients in forward mode.
+        # Functions of AOTAutograd do not support forward-mode gradients.
         return lambda *values: (differentiable if forward_ad._current_level < 0 else module.forward)(*values)
 
     def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:
@@ -173,7 +173,7 @@ class Backend:
         return authored.passes
 
     def _used(self, rule: Pass, graph: GraphReport) -> Pass:
-        """The pass as it is used for a graph."""
+        """Returns the pass to apply to a graph: with a fallback to PyTorch if `falls_back` is set."""
         if not self.falls_back:
             return rule
         graph.refusals[rule.name] = Refusals(rule.name, self._warned.setdefault(rule.name, set()))
@@ -197,10 +197,16 @@ def passnet(
 ) -> Callable[..., Any]:
     """Returns the backend that torch finds under the name `passnet`.
 
-    Options: `passes` is a pass directory or a list of them. `author` is `"fuse"`, the built-in author, which writes passes for
-    what they leave, or `None`; it is `"fuse"` unless there are `passes`. `verify`, on by default, compares the first call of each
-    signature with PyTorch. `cache_dir` is the directory for what the author has written (default: `compile` in
-    `PASSNET_CACHE`). `then="inductor"` gives what the passes leave to TorchInductor. Raises `ValueError` for another option, and `PassError` for a directory that cannot be loaded.
+    Keys of `options`:
+
+    - `passes`: a pass directory, or a list of pass directories.
+    - `author`: `"fuse"`, the built-in author, which writes passes for the operations that `passes` do not replace, or `None`. The
+      default is `None` if there are `passes`, else `"fuse"`.
+    - `verify`: compares the first call of each signature with PyTorch. On by default.
+    - `cache_dir`: directory for the passes that the author has written (default: `compile` in `PASSNET_CACHE`).
+    - `then`: `"inductor"` lets TorchInductor compile the operations that no pass replaces.
+
+    Raises `ValueError` for another option, and `PassError` for a directory that cannot be loaded.
     """
     options = options or {}
     for name in options:
@@ -223,7 +229,7 @@ def passnet(
 
 
 def report(model: Any = None) -> Report:
-    """Reports on the graphs of a model or function, compiled or not; without one, on all graphs of the process.
+    """Returns the report on the graphs of a model or function, compiled or not. Without `model`, it covers all graphs of the process.
 
     The `repr` is for people, `as_dict()` is for programs.
     """
@@ -232,7 +238,7 @@ def report(model: Any = None) -> Report:
 
 
 def register() -> None:
-    """Makes the name `passnet` known to torch where the package is not installed."""
+    """Registers the backend `passnet` in torch. Needed only where the package is not installed."""
     if "passnet" not in torch._dynamo.list_backends():
         torch._dynamo.register_backend(passnet)
 
@@ -244,7 +250,7 @@ _backends: dict[tuple[Any, ...], Backend] = {}
 def _backend(
     paths: tuple[str, ...], verify: bool, author: str | None, cache_dir: str | None, then: str | None
 ) -> Backend:
-    # A model gives many graphs; the directories are imported once.
+    # A model has many graphs. The key makes sure that the directories are imported once.
     key = paths, verify, author, cache_dir, then
     if key not in _backends:
         directories = [load_directory(path) for path in paths]

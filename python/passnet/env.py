@@ -8,11 +8,11 @@
         step.observation, step.reward, step.done, step.info
 
 The sum of an episode's rewards is the reward of its best passes, which are measured again at the end (docs/reference/trajectories.md).
-Wrong passes and doing nothing earn 0. Many episodes can run at the same time: `reset_many` and `step_many` send all requests to
-the server before they wait for the first reply. Equal passes are evaluated once.
+An episode with wrong passes or without passes earns 0. Many episodes can run at the same time: `reset_many` and `step_many` send all
+requests to the server before they wait for the first reply. Equal passes are evaluated once.
 
 `Env(suite)` starts `passnet env serve` as a child process. `Env.connect(url)` uses a server that listens on HTTP. A server on a fleet
-(`passnet env serve --fleet`) has many clients: if it is busy, the client waits and tries again.
+(`passnet env serve --fleet`) has many clients. If the server is busy, the client waits and sends its request again.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ Message = dict[str, Any]
 
 _PARALLEL_REQUESTS = 64
 _SENDS = 4
-"""Times that a request is sent whose connection breaks."""
+"""Number of times that a request is sent before a broken connection is an error."""
 _PAUSE_S = 0.3
-"""Pause before the second time; it doubles."""
+"""Pause before a request is sent the second time, in seconds. It doubles for each further time."""
 
 
 class EnvError(RuntimeError):
-    """The server refused a request, or is gone."""
+    """The server refused a request, or no longer runs."""
 
 
 class EnvBusyError(EnvError):
-    """The server is busy: its queue is full, or this client has as many actions in progress as it may have. Nothing was done."""
+    """The server is busy: its queue is full, or this client has reached its limit of actions in progress. The action was not carried out."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
-        """Seconds after which the same request may be served."""
+        """Seconds to wait before the same request is sent again."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Step:
     """The result of an action."""
 
     observation: list[Message]
-    """Messages of the tools, to be appended to the conversation."""
+    """Messages of the tools. Append them to the conversation."""
     reward: float
     done: bool
     info: dict[str, Any]
@@ -87,7 +87,7 @@ class Env:
     def __init__(self, suite: str | os.PathLike[str], *, binary: str | None = None, flags: Sequence[str] = ()) -> None:
         """Starts a server. `flags` are those of `passnet env serve`, e.g. `["--device", "cuda", "--steps", "20"]`.
 
-        The command is `binary`, else that of `PASSNET_BINARY`, else the one installed with this package.
+        The command is `binary`, else `PASSNET_BINARY`, else the command installed with this package.
         """
         self._transport: _Pipe | _Http = _Pipe([_binary(binary), "env", "serve", os.fspath(suite), *flags])
         self._current: int | None = None
@@ -99,8 +99,8 @@ class Env:
     ) -> Env:
         """Uses a server that was started with `passnet env serve SUITE --listen HOST:PORT`.
 
-        A request that takes longer than `timeout_s` raises `EnvError`. Without `timeout_s`, a request has no limit. If the server is
-        busy or the connection breaks, the request is sent again until then. The server carries out each action once.
+        A request that takes longer than `timeout_s` seconds raises `EnvError`. Without `timeout_s`, a request has no limit. If the
+        server is busy or the connection breaks, the request is sent again within this time. The server carries out each action once.
 
         A server on a fleet shares its devices evenly between clients. `client` is the name of this client, by default its host
         and process. Clients of priority `batch` get devices after those of priority `training`.
@@ -115,7 +115,7 @@ class Env:
         return self._request({"op": "tasks"})["tasks"]
 
     def reset(self, task: str) -> Prompt:
-        """Begins an episode, and closes the one before. `step` without a session refers to this episode."""
+        """Begins an episode and closes the previous one. `step` without a session refers to this episode."""
         if self._current is not None:
             self.close_session(self._current)
         prompt = self.reset_many([task])[0]
@@ -139,8 +139,8 @@ class Env:
         ]
 
     def step_many(self, actions: Iterable[tuple[int, Message | str]]) -> list[Step]:
-        """Carries out one action in each of several sessions. Evaluations wait for each other at the device."""
-        # By its key the server knows an action that was sent twice.
+        """Carries out one action in each of several sessions. Evaluations run one at a time on the device."""
+        # The key lets the server recognise an action that was sent twice.
         requests = [
             {"op": "step", "session": session, "action": action, "key": uuid.uuid4().hex} for session, action in actions
         ]
@@ -149,11 +149,11 @@ class Env:
         ]
 
     def close_session(self, session: int) -> None:
-        """Forgets an episode."""
+        """Closes a session; the server forgets its episode."""
         self._request({"op": "close", "session": session})
 
     def close(self) -> None:
-        """Ends the server, if it is a child of this process."""
+        """Ends the server if it is a child of this process."""
         self._transport.close()
 
     def __enter__(self) -> Env:
@@ -176,7 +176,7 @@ class Env:
 
 
 def _default_client() -> str:
-    # The server takes plain names only.
+    # The server accepts only these characters in names.
     return re.sub(r"[^A-Za-z0-9._:/@-]", "-", f"{socket.gethostname()[:48]}:{os.getpid()}")
 
 
@@ -188,7 +188,10 @@ def _binary(chosen: str | None) -> str:
 
 
 class _Pipe:
-    """A child that speaks JSON lines. One thread reads; replies go to the thread that waits for their id."""
+    """A server as a child process that reads and writes JSON lines.
+
+    One thread reads the replies and passes each to the thread that waits for its id.
+    """
 
     def __init__(self, command: list[str]) -> None:
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -239,7 +242,7 @@ class _Pipe:
 
 
 class _Http:
-    """A server that is POSTed one request at a time on each of several connections."""
+    """A server on HTTP. Each of several connections POSTs one request at a time."""
 
     def __init__(self, url: str, timeout_s: float | None) -> None:
         self._url, self._timeout_s = url, timeout_s
@@ -255,20 +258,20 @@ class _Http:
             try:
                 reply = self._post_once(request, end)
             except (ConnectionError, http.client.HTTPException) as error:
-                # The connection broke. A refused one is a different error: no server listens.
+                # The connection broke. A refused connection is another error: no server listens.
                 broken += 1
                 if broken == _SENDS or isinstance(error, ConnectionRefusedError):
                     raise EnvError(f"{self._url}: {error}") from error
                 time.sleep(_PAUSE_S * 2 ** (broken - 1))
                 continue
-            # A `ValueError` is an address that is none, or a reply that is not JSON.
+            # A `ValueError` means that the address is invalid, or that the reply is not JSON.
             except (OSError, ValueError) as error:
                 raise EnvError(f"{self._url}: {error}") from error
             if broken and request["op"] == "close" and "error" in reply:
-                return {}  # The first one was carried out.
+                return {}  # The first request was carried out; only its reply was lost.
             if "retry_after_s" not in reply:
                 return reply
-            # Clients that were refused together do not come back together.
+            # A random factor, so that clients that were refused at the same time do not all retry at the same time.
             pause = reply["retry_after_s"] * random.uniform(0.5, 1.0)
             if end is not None and time.monotonic() + pause >= end:
                 return reply

@@ -2,8 +2,8 @@
 
 Standard output is JSON lines: first ``{"event": "plan", "models": N, "skipped": [SPEC, ...]}``, then ``{"event": "model", ...}`` for each model with
 ``spec``, ``status`` (docs/reference/extract.md lists them), ``reason``, ``folders`` (relative to DIR), ``ops`` (per graph), ``nodes``,
-``seconds``, ``cpu_seconds`` and ``peak_bytes``. With ``--skip``, specifications on standard input, one a line, are left out. The output of a
-model goes to ``DIR/.logs`` and stays there if the model fails.
+``seconds``, ``cpu_seconds`` and ``peak_bytes``. With ``--skip``, the specifications on standard input, one per line, are left out. The
+output of a model goes to ``DIR/.logs``, and is kept if the model fails.
 
 Exit status: 0 if every model was captured, 1 if one failed, 2 for wrong use, 3 without PyTorch.
 """
@@ -77,8 +77,8 @@ def _lines(options: argparse.Namespace, skipped: set[str]) -> Iterator[dict[str,
 
 
 def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str, Any]]]:
-    """Returns the models, each once, and a line for each specification that names none."""
-    # Imported after the check in `main`, which names the interpreter without PyTorch.
+    """Returns the models, each once, and a line of output for each specification that names no model."""
+    # Imported after the check in `main`, whose message names an interpreter without PyTorch.
     from passnet import _zoo
 
     recipes: dict[str, _zoo.Recipe] = {}
@@ -97,9 +97,9 @@ def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str
 
 
 def _warm_up(recipes: Sequence[_zoo.Recipe]) -> None:
-    """Imports what models need and traces something small, so that no fork has to; one thread, since forks have one."""
-    # Models are captured on the CPU. Dynamo asks for the current accelerator, which initialises CUDA, and a fork of a process that
-    # did cannot trace: on a machine with a GPU, every capture failed.
+    """Imports the modules that models need and traces a small function, so that no fork repeats this. Uses one thread, as forks do."""
+    # Models are captured on the CPU. Dynamo asks for the current accelerator, which initialises CUDA. A fork of a process with
+    # CUDA cannot trace: on a machine with a GPU, every capture failed.
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     import torch
 
@@ -137,5 +137,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        # Running models are lost; written samples stay.
+        # Models in progress are lost; samples that are written are kept.
         sys.exit(130)

@@ -1,8 +1,8 @@
-"""``python -m passnet.optimize MODULE.py:BUILD --out DIR``: makes one model faster, and says by how much.
+"""``python -m passnet.optimize MODULE.py:BUILD --out DIR``: makes one model faster and reports the speedup.
 
 ``BUILD`` is a function without arguments that returns a model and the arguments of a call, ``(model, args)`` or ``(model, args,
-kwargs)``. The model is compiled by ``passnet.compile``, each region is compared with PyTorch and timed, and the whole model is timed against
-PyTorch and the modes of ``torch.compile`` in turns. The passes that are kept become a pass library, which ``passnet.load`` applies elsewhere.
+kwargs)``. ``passnet.compile`` compiles the model, compares each region with PyTorch and times it. Then the whole model, PyTorch, and the
+modes of ``torch.compile`` are timed in turns. The passes that are kept become a pass library, which other programs open with ``passnet.load``.
 
 Standard output is one JSON object. Exit status: 0 if the model is not slower than PyTorch, 1 if it is, or if no region was kept,
 2 for wrong use, 3 if the device or PyTorch is missing.
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _optimize(options: argparse.Namespace) -> int:
     if (problem := torch_problem()) is not None:
         raise DeviceError(problem)
-    # Imported after the checks: torch takes seconds, and a typo should be reported at once.
+    # Imported after the checks: importing torch takes seconds, and a typo should be reported immediately.
     from passnet._compile.optimized import optimize
 
     raise_on_interrupt()
@@ -58,7 +58,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Checks what can be checked without PyTorch.
+    """Checks the options that can be checked without PyTorch.
 
     Raises :class:`UsageError`.
     """
@@ -77,10 +77,10 @@ def check(options: argparse.Namespace) -> None:
         raise UsageError(f"{path}:{error.lineno or 1}:{error.offset or 1}: syntax error: {error.msg}") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    # Null bytes, or text that is not UTF-8.
+    # The file has null bytes, or is not UTF-8.
     except ValueError as error:
         raise UsageError(f"{path}: cannot be read as Python: {error}") from error
-    # `import *` and `__getattr__` can bring names that the text does not have.
+    # `import *` and `__getattr__` can define names that the text does not contain.
     if not re.search(rf"\b{re.escape(name)}\b|import \*|__getattr__", text):
         raise UsageError(f"{path}: there is no function `{name}`")
     for folder in options.passes:

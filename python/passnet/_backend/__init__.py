@@ -1,1 +1,1 @@
-"""The backend of `torch.compile`: which calls a pass is used for."""
+"""The backend of `torch.compile`. It decides for which calls a pass is used."""

@@ -1,7 +1,7 @@
 """Triton kernels of a rewritten graph, compiled in several processes before the graph runs.
 
-Triton compiles a kernel at its first launch, one after the other. Much of that time is spent in Python, so threads do not help enough.
-Processes compile into Triton's cache on disk, where this process finds the kernels.
+Triton compiles each kernel at its first launch, so kernels compile one after another. Much of that time is spent in Python, so threads
+do not help enough. Processes compile into Triton's cache on disk, where this process finds the kernels.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from passnet.kernels._errors import is_fatal
 from passnet.kernels._prepared import ALLOCATIONS, QUESTIONS
 
 _MOST_PROCESSES = 16
-# After this time, what is missing is compiled in this process.
+# Seconds to wait for the processes. After that, this process compiles the missing kernels.
 _SECONDS = 120.0
 _VIEWS = frozenset(
     getattr(torch.Tensor, name) for name in ("view", "as_strided", "expand", "permute", "transpose", "unsqueeze")
 )
-# Triton compiles one kernel for pointers that are multiples of this, and others for those that are not.
+# Triton compiles one kernel for pointers that are multiples of this number of bytes, and another for other pointers.
 _ALIGNMENT = 16
 
 Launch = tuple[Any, tuple[Any, ...], dict[str, Any]]
-"""A `triton.jit` function with the positional and named arguments of a launch; types stand for tensors."""
+"""A `triton.jit` function with the positional and named arguments of a launch. A tensor is given by its dtype."""
 
 
 def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
-    """Compiles the Triton kernels that the places of these passes launch on a GPU.
+    """Compiles the Triton kernels that these passes launch on a GPU, for each place where they match.
 
-    The arguments are those that the noted types of the graph say (`example_value`). No kernel runs. A kernel that fails to compile
-    and a place whose launches depend on values are left for their first call.
+    The types of the arguments are those noted in the graph (`example_value`). No kernel runs. A kernel that fails to compile, and
+    a place whose launches depend on the contents of tensors, are left for their first call.
     """
     launches: list[Launch] = []
     for rule, noted in _places(module, passes):
@@ -54,7 +54,7 @@ def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
 
 
 def launches_of(replacement: Callable[..., Any], values: Sequence[Any]) -> list[Launch]:
-    """The Triton launches of a replacement for arguments whose contents do not matter; none if they depend on contents."""
+    """Returns the Triton launches of a replacement for arguments of these types; no launches if they depend on contents."""
     seen: list[Launch] = []
 
     def collect(function: Any, arguments: tuple, named: dict[str, Any] | None) -> None:
@@ -79,7 +79,7 @@ class _UnknownError(Exception):
 
 
 class _OnlyLaunches(TorchFunctionMode):
-    """Lets a replacement allocate and look at types, and stops it where it computes with PyTorch."""
+    """Lets a replacement allocate memory and read types. Raises `_UnknownError` if it calls any other function of PyTorch."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func not in ALLOCATIONS and func not in QUESTIONS and func not in _VIEWS:
@@ -88,7 +88,7 @@ class _OnlyLaunches(TorchFunctionMode):
 
 
 def _places(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Iterator[tuple[Pass, list[Any]]]:
-    """Each pass with the arguments of its places on a GPU, once for places with the same types. Tensors have no memory."""
+    """Yields each pass with the arguments of its places on a GPU, once for places with the same types. Tensors have no memory."""
     done = set()
     for node, rule in regions_of(module.graph, passes).items():
         try:
@@ -102,7 +102,10 @@ def _places(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Iterator[tu
 
 
 def _noted(argument: Any) -> Any:
-    """The tensor that Dynamo noted for a value of the graph, or another value itself. Raises `_UnknownError`."""
+    """Returns the tensor that Dynamo noted for a node of the graph, or the argument itself if it is no node.
+
+    Raises `_UnknownError` if the type of the node is not known.
+    """
     if not isinstance(argument, torch.fx.Node):
         return argument
     value = argument.meta.get("example_value")
@@ -114,19 +117,22 @@ def _noted(argument: Any) -> Any:
 
 
 def _untouched(argument: Any) -> Any:
-    """The element type of an aligned tensor, which Triton takes for one when it only compiles, so that memory is not held; else the value."""
+    """Returns the dtype of an aligned tensor, else the argument.
+
+    Triton accepts a dtype in the place of a tensor when it only compiles. This way no memory is held.
+    """
     is_aligned = isinstance(argument, torch.Tensor) and argument.data_ptr() % _ALIGNMENT == 0
     return argument.dtype if is_aligned else argument
 
 
 def _compile(launches: Sequence[Launch]) -> None:
-    """Compiles for launches in several processes, if this version of Triton can do that."""
+    """Compiles the kernels of these launches in several processes, if this version of Triton supports that."""
     try:
         from triton import AsyncCompileMode, knobs
     except ImportError:
         return
     if knobs.compilation.always_compile:
-        # Nothing is read from the cache on disk, through which the processes return kernels.
+        # The processes return kernels through the cache on disk, and this setting disables reading it.
         return
     triton_ready.wait()
     deferred = _Deferred()
@@ -135,14 +141,14 @@ def _compile(launches: Sequence[Launch]) -> None:
             try:
                 function.warmup(*arguments, grid=(1,), **named)
             except Exception as error:
-                # The first call meets the same error, and reports it.
+                # The first call raises the same error and reports it.
                 if is_fatal(error):
                     raise
         deferred.run()
 
 
 class _Deferred(Executor):
-    """Keeps what Triton would compile, to compile it in copies of this process and read it from Triton's cache."""
+    """An executor that collects Triton's compilations. `run` compiles in copies of this process, then reads from Triton's cache."""
 
     def __init__(self) -> None:
         self._tasks: list[tuple[Future, Callable[[], Any]]] = []
@@ -153,8 +159,8 @@ class _Deferred(Executor):
         return future
 
     def run(self) -> None:
-        """Compiles all, and completes their futures."""
-        # All cores that this process may use: the others are not its own.
+        """Compiles all collected kernels and completes their futures."""
+        # Only the cores that this process may use, not all cores of the machine.
         processes = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)), len(self._tasks))
         if processes > 1:
             run_forked([task for _, task in self._tasks], processes, seconds=_SECONDS)

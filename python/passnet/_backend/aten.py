@@ -1,7 +1,7 @@
-"""Graphs of AOTAutograd in the functions of torch, which passes and the built-in author know.
+"""Translation of graphs of AOTAutograd into functions of torch, which passes and the built-in author know.
 
-AOTAutograd gives forward and backward as graphs of aten operators without changes in place. An operator with an equal in torch becomes
-that one; any other stays. The types of values are noted as Dynamo notes them (`example_value`).
+AOTAutograd gives forward and backward as graphs of aten operators without changes in place. An operator with the same meaning as a
+function of torch becomes that function; any other stays. The types of values are noted as Dynamo notes them (`example_value`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 aten = torch.ops.aten
 
-# Operators of gradients whose formulas are pointwise: nothing is lost where nothing is fused.
+# Gradient operators whose formulas are pointwise. Writing them out costs no time even if nothing is fused.
 _POINTWISE = [
     "gelu_backward",
     "silu_backward",
@@ -33,7 +33,7 @@ _POINTWISE = [
     "mse_loss_backward",
     "softplus_backward",
 ]
-# Operators with special kernels in PyTorch, whose formulas contain reductions.
+# Operators that have special kernels in PyTorch, and whose formulas contain reductions.
 _REDUCING = [
     "native_layer_norm",
     "native_layer_norm_backward",
@@ -46,11 +46,11 @@ _REDUCING = [
 ]
 
 POINTWISE = get_decompositions([getattr(aten, name) for name in _POINTWISE])
-"""Formulas of PyTorch for gradients of pointwise functions."""
+"""PyTorch's formulas for gradients of pointwise functions."""
 ALL = {**POINTWISE, **get_decompositions([getattr(aten, name) for name in _REDUCING])}
-"""Formulas of PyTorch for normalisations and their gradients too."""
+"""PyTorch's formulas for gradients of pointwise functions, for normalisations and for the gradients of normalisations."""
 
-# Of one name and the same leading arguments in torch.
+# Operators that have the same name and the same leading arguments in torch.
 _SAME = frozenset(
     [
         "abs",
@@ -114,21 +114,21 @@ _FUNCTIONAL = frozenset("elu gelu hardsigmoid hardswish hardtanh leaky_relu silu
 
 
 def formulas(module: torch.fx.GraphModule, table: dict[Any, Callable[..., Any]]) -> torch.fx.GraphModule:
-    """The graph with these operators written out."""
+    """Returns the graph with the operators of `table` written out as their formulas."""
     values = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
-    # The values of AOTAutograd belong to one fake mode; mixing it with another raises an exception.
+    # The values of AOTAutograd belong to one fake mode. Values of two fake modes in one call raise an exception.
     mode = next(value.fake_mode for value in values if isinstance(value, torch.Tensor))
     with mode, torch.no_grad():
         return make_fx(lambda *given: module.forward(*given), decomposition_table=table)(*values)
 
 
 def in_torch(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A copy of a graph of aten operators in the functions of torch."""
+    """Returns a copy of a graph of aten operators, written in functions of torch."""
     return torch.fx.GraphModule(module, _Translation(module.graph).graph)
 
 
 class _Translation:
-    """A graph that is written node by node from another."""
+    """Writes the new graph node by node from the source graph."""
 
     def __init__(self, source: torch.fx.Graph) -> None:
         self.graph = torch.fx.Graph()
@@ -190,7 +190,7 @@ class _Translation:
 
     def on_as_strided(self, node: torch.fx.Node, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
         source, result = node.args[0].meta["val"], node.meta["val"]
-        # Only a view of the whole memory is a `view`; windows with other strides stay aten's.
+        # Only a view of the whole memory is a `view`. A window with other strides stays an operator of aten.
         whole = source.is_contiguous() and result.is_contiguous() and source.numel() == result.numel()
         return self._method("view", x, list(size)) if whole and not storage_offset else None
 
@@ -227,7 +227,7 @@ class _Translation:
         return self.graph.call_function(torch.split, (x, list(sizes), dim))
 
     def on_scalar_tensor(self, node: torch.fx.Node, value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        # A number in `where` has the type of the other operand.
+        # In `where`, a number takes the type of the other operand.
         other = [user.args[1] if user.args[2] is node else user.args[2] for user in node.users if _is_where(user)]
         same = [value for value in other if isinstance(value, torch.fx.Node) and value is not node]
         if len(same) == len(node.users) and all(value.meta["val"].dtype == node.meta["val"].dtype for value in same):
@@ -249,7 +249,7 @@ class _Translation:
     ) -> Any:
         if correction not in (0, 0.0) or not keepdim or dim is None:
             return None
-        # Written as mean and mean of squares, which the author knows, with the types of the results.
+        # Written as mean and mean of squares, which the author knows. The results have the types of the original results.
         results = node.meta["val"]
         mean = self._typed(torch.mean, (x, list(dim), True), results[1])
         centred = self._typed(torch.sub, (x, mean), node.args[0].meta["val"])
@@ -267,20 +267,20 @@ def _values(node: torch.fx.Node) -> Sequence[Any]:
 
 
 def _is_known(value: Any) -> bool:
-    """Returns whether the type of a value is known in numbers."""
+    """Returns whether all sizes of a value are numbers, not symbols."""
     if isinstance(value, torch.Tensor):
         return all(type(size) is int for size in (*value.shape, *value.stride()))
     return isinstance(value, (list, tuple)) and all(part is None or _is_known(part) for part in value)
 
 
 def _stays(source: torch.Tensor, result: torch.Tensor, *, with_type: bool = False) -> bool:
-    """Returns whether a result is on the device of its source, in the same layout and, where asked, of the same type."""
+    """Returns whether a result has the device and layout of its source and, with `with_type`, the same dtype."""
     same = source.device == result.device and source.layout == result.layout
     return same and (not with_type or source.dtype == result.dtype)
 
 
 def _has_no_scales(name: str, args: Sequence[Any]) -> bool:
-    # aten's `elu` has more arguments than that of torch, in another order.
+    # `elu` of aten has more arguments than `elu` of torch, in another order.
     return name not in ("elu", "softplus") or len(args) == 1
 
 

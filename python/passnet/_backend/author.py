@@ -1,4 +1,4 @@
-"""The built-in author in the process of its user: a captured graph to passes, without files."""
+"""Runs the built-in author in this process: makes passes of a captured graph, without files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DTYPES = frozenset(
 
 
 class NotAuthoredError(Exception):
-    """The author has nothing to say about a graph; the message says why."""
+    """The author writes no passes for a graph; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Authored:
     """Passes that the author wrote for a graph."""
 
     passes: list[Pass]
-    """In their order of application."""
+    """The passes in their order of application."""
     texts: dict[str, str]
     """The text of each pass by its name."""
     faults: list[str]
@@ -47,17 +47,17 @@ def author_passes(
     judged: Literal["", "whole", "parts"] = "",
     name: str = "author:fuse",
 ) -> Authored:
-    """The passes of the built-in author for a graph of Dynamo.
+    """Returns the passes that the built-in author writes for a graph of Dynamo.
 
-    The types of values are those that Dynamo noted (`example_value`); values of unknown type, such as those with symbolic sizes,
-    stay as they are. With a store, passes that were written before are read from there. `judged` says that each
-    region will be compared with exact results: with `whole` the author then takes operations too whose roundings later ones
-    enlarge, with `parts` it leaves the products of a region that lost as a whole. The passes have numbers behind the name.
-    Raises `NotAuthoredError`.
+    The types of values are those that Dynamo noted (`example_value`). Operations on values of unknown type, such as those with
+    symbolic sizes, stay as they are. With a store, passes that were written before are read from the store. `judged` is not empty
+    if each region will be compared with exact results. With `whole`, the author may also take operations whose rounding errors
+    later operations enlarge. With `parts`, it leaves out the products of a region that was too slow as a whole. The passes are
+    named `name` with a number. Raises `NotAuthoredError`.
     """
     target = _target(graph)
     wire, types = _typed(graph, target)
-    # Everything that the text depends on, and the versions of what writes it and of what runs it.
+    # The key contains all that the texts depend on, and the versions of PassNet, which writes them, and of PyTorch, which runs them.
     key = key_of("author", _native.VERSION, torch.__version__, target, judged, wire, types)
     texts = store.read(key) if store is not None else None
     if texts is None:
@@ -73,17 +73,20 @@ def author_passes(
 
 
 def author_parts(lost: dict[str, torch.fx.Graph], store: Store | None) -> list[Authored]:
-    """The passes for parts of regions that lost as a whole, by name of their pass: without products, which a library may compute faster."""
+    """Returns passes for parts of regions that lost as a whole. `lost` has their patterns by name of the pass.
+
+    The parts are without matrix products, which a library may compute faster.
+    """
     written = []
     for name, graph in lost.items():
-        # It has types, and is of one device, as the graph was that it is from.
+        # The pattern has types and one device, because the graph that it is from has them.
         with contextlib.suppress(NotAuthoredError):
             written.append(author_passes(graph, store, judged="parts", name=f"{name}_part"))
     return written
 
 
 def _target(graph: torch.fx.Graph) -> str:
-    """The kind of device that a graph runs on."""
+    """Returns the type of the device that a graph runs on, e.g. `cuda`."""
     devices = {value.device for node in graph.nodes for value in [_example(node)] if isinstance(value, torch.Tensor)}
     accelerators = {device for device in devices if device.type != "cpu"}
     # A pass is one launch, and a launch has one device. CPU tensors next to a GPU are scalars, which
@@ -97,7 +100,7 @@ def _target(graph: torch.fx.Graph) -> str:
 
 
 def _typed(graph: torch.fx.Graph, target: str) -> tuple[str, str]:
-    """The wire form of a graph, and the types of its values, both as JSON."""
+    """Returns the wire form of a graph, and the types of its values, both as JSON."""
     encoder = OpaqueEncoder()
     in_mode = in_other_modes(graph)
     inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
@@ -144,7 +147,7 @@ def _example(node: torch.fx.Node) -> Any:
 
 
 def _type(value: Any, target: str) -> Any:
-    """The type of a value as `passnet._services.propagate` says it."""
+    """Returns the type of a value in the form of `passnet._services.propagate`."""
     match value:
         case torch.Tensor():
             return _tensor_type(value, target)
@@ -169,5 +172,5 @@ def _tensor_type(value: torch.Tensor, target: str) -> Any:
 
 
 def _sizes(sizes: Sequence[Any]) -> list[int] | None:
-    """Sizes as numbers; None where one is symbolic."""
+    """Returns the sizes as numbers; None if one of them is symbolic."""
     return list(sizes) if all(type(size) is int for size in sizes) else None

@@ -1,4 +1,4 @@
-"""Results of compilation, kept on disk under a hash of all that they depend on."""
+"""A store of compilation results on disk. The key of a result is a hash of all texts that it depends on."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from passnet._cache_folder import cache_folder
 
 
 def key_of(*parts: str) -> str:
-    """The key of a result that depends on these texts and on nothing else."""
+    """Returns the key of a result that depends on these texts and on nothing else."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()
-        # With their lengths, so that ("ab", "c") and ("a", "bc") have different keys.
+        # The lengths are hashed too, so that ("ab", "c") and ("a", "bc") have different keys.
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
 
 
 class Store:
-    """A directory of results as JSON. Several processes may use it at once; a damaged file is the same as none."""
+    """A directory of results as JSON. Several processes may use it at the same time. A damaged file counts as missing."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
 
     @classmethod
     def default(cls) -> Store:
-        """The store in the directory of `PASSNET_CACHE`, else in the user's cache directory."""
+        """Returns the store in `PASSNET_CACHE`, else in the user's cache directory."""
         return cls(cache_folder("compile"))
 
     def read(self, key: str) -> Any | None:
-        """The result of that key; None if there is none."""
+        """Returns the result of a key; None if there is none."""
         try:
             content = self._place(key).read_bytes()
         except OSError:
             return None
         digest, _, body = content.partition(b"\n")
-        # A process that was killed, or a full disk, leaves a file that is cut off.
+        # A killed process or a full disk leaves a truncated file.
         if hashlib.sha256(body).hexdigest().encode() != digest:
             return None
         return json.loads(body)
 
     def write(self, key: str, value: Any) -> None:
-        """Keeps a result. A directory that cannot be written to costs time, not the result."""
+        """Writes a result. If the directory cannot be written, the result is computed again next time; this is no error."""
         body = json.dumps(value).encode()
         place = self._place(key)
         try:

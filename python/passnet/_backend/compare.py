@@ -7,20 +7,20 @@ from typing import Any
 
 import torch
 
-# Relative to the largest element. Kernels may add in another order; a kernel that misreads its arguments is far off.
+# Relative to the largest element. Kernels may sum in another order. A kernel that misreads its arguments exceeds this by far.
 _TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 _TOLERANCES |= {torch.complex128: 1e-6, torch.complex64: 1e-3}
 _DEFAULT_TOLERANCE = 0.1
 
 
 class Inexact(str):
-    """A difference of values alone, which is no fault if PyTorch's are less precise."""
+    """A difference in values only. It is no fault if the values of PyTorch are less precise."""
 
 
 def difference(found: Any, expected: Any, arguments: Sequence[Any]) -> str | None:
-    """The first difference between results of a call with these arguments, in words; `None` for equal results.
+    """Returns the first difference between two results of a call with these arguments, as a sentence; `None` for equal results.
 
-    It is `Inexact` only if values alone differ.
+    The difference is `Inexact` if only values differ.
     """
     inexact: Inexact | None = None
     found, expected = _flat(found), _flat(expected)
@@ -40,12 +40,12 @@ def difference(found: Any, expected: Any, arguments: Sequence[Any]) -> str | Non
 
 
 def other_sharing(found: Any, expected: Any) -> str | None:
-    """A fault if results share memory with each other that do not, or the other way round: a later change in place of one changes both."""
+    """Returns a fault if two results share memory in one of the calls only, because a later change in place would then change both results."""
     return None if _sharing(_flat(found)) == _sharing(_flat(expected)) else "other results share memory with each other"
 
 
 def _sharing(results: Sequence[Any]) -> list[int]:
-    """For each result the first one that is in the same memory."""
+    """Returns for each result the position of the first result that is in the same memory."""
     first: dict[int, int] = {}
     tensors = [value for value in results if isinstance(value, torch.Tensor) and value.numel()]
     return [first.setdefault(value.untyped_storage()._cdata, place) for place, value in enumerate(tensors)]
@@ -72,7 +72,7 @@ def _shown(value: Any) -> str:
 
 
 def _other_memory(ours: torch.Tensor, theirs: torch.Tensor, arguments: Sequence[Any]) -> str | None:
-    """A fault if only ours is in the memory of an argument: later changes in place would change that."""
+    """Returns a fault if only our result is in the memory of an argument: a later change of the result would change the argument."""
     given = {value.untyped_storage()._cdata for value in arguments if isinstance(value, torch.Tensor)}
     if ours.untyped_storage()._cdata in given and theirs.untyped_storage()._cdata not in given:
         return "it shares memory with an argument"
@@ -83,13 +83,13 @@ def _other_values(ours: torch.Tensor, theirs: torch.Tensor) -> str | None:
     if not theirs.dtype.is_floating_point and not theirs.dtype.is_complex:
         return None if torch.equal(ours, theirs) else "other values"
     tolerance = _TOLERANCES.get(theirs.dtype, _DEFAULT_TOLERANCE)
-    # `allclose` computes its bound in the type of its arguments, where a product of 16 bits loses most
+    # `allclose` computes its bound in the dtype of its arguments. In 16 bits the bound loses most of its
     # digits.
     if theirs.element_size() < 4:
         ours, theirs = ours.float(), theirs.float()
     if not theirs.numel():
         return None
-    # NaN and infinity say nothing about the scale of the other elements.
+    # NaN and infinity must not set the scale of the other elements.
     largest = theirs.abs().nan_to_num(0, 0, 0).amax().item()
     if torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance * largest, equal_nan=True):
         return None

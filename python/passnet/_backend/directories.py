@@ -1,4 +1,4 @@
-"""Pass directories by the paths that users give."""
+"""Loading of pass directories by the paths that users give."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passnet._passes.load import PassDirectory
 
 
 def load_directory(path: str) -> PassDirectory:
-    """The pass directory of a path. Raises `PassError`, whose message names the path."""
+    """Returns the pass directory at a path. Raises `PassError`, whose message names the path."""
     if not os.path.isdir(path):
         raise PassError("import", None, f"there is no pass directory `{path}`")
     try:

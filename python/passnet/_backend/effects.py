@@ -1,4 +1,4 @@
-"""Effects of a pattern in addition to its results, found without computing anything."""
+"""Side effects of a pattern, found on tensors without data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Effects:
     """The effects of a call with certain arguments."""
 
     mutated: frozenset[int]
-    """Places of the tensors among the arguments that it writes to."""
+    """Positions of the arguments that the call writes to."""
     is_random: bool
     operators: tuple[str, ...]
-    """Operators in order, with the types of their tensors; casts by autocast are among them."""
+    """Operators in order, with the types of their tensors. Casts by autocast are included."""
 
 
 class Recorder(TorchDispatchMode):
-    """Notes the operators that run, and whether one of them reads random numbers."""
+    """Records the operators that run, and whether one of them draws random numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,11 +42,11 @@ class Recorder(TorchDispatchMode):
 
 
 def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects | None:
-    """The effects of `function(*values)`; `None` where they depend on the content of tensors."""
+    """Returns the effects of `function(*values)`; `None` if they depend on the content of tensors."""
     try:
-        # Outside inference mode, because version counters exist only there.
+        # Outside inference mode, because tensors have version counters only there.
         with torch.inference_mode(False), torch.no_grad(), FakeTensorMode() as mode:
-            # One fake tensor for each tensor: that two arguments are the same, or overlap, matters for writes.
+            # One fake tensor for each tensor, because a write to one argument also changes an argument that is the same or overlaps.
             fakes: dict[int, torch.Tensor] = {
                 id(value): _fake(value, mode) for value in values if isinstance(value, torch.Tensor)
             }
@@ -58,7 +58,7 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
                 for place, value in enumerate(values)
                 if isinstance(value, torch.Tensor) and _version(fakes[id(value)]) != versions[id(value)]
             )
-    except Exception:  # Any that an operator raises for lack of content.
+    except Exception:  # An operator that needs content may raise any exception.
         return None
     return Effects(mutated, recorder.is_random, tuple(recorder.operators))
 
@@ -66,7 +66,7 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
 def _fake(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     if not tensor.is_inference():
         return mode.from_tensor(tensor, static_shapes=True)
-    # An inference tensor does not count how often it was written to.
+    # An inference tensor does not count writes.
     return uninitialized(tensor)
 
 
@@ -75,7 +75,7 @@ def _version(tensor: torch.Tensor) -> int:
 
 
 def change_by_autocast(function: Callable[..., Any], values: Sequence[Any]) -> str | None:
-    """The operator of `function(*values)` that the enabled autocast changes, or the reason why that is not known."""
+    """Returns the operator of `function(*values)` that the enabled autocast changes, or the reason why this is not known."""
     with contextlib.ExitStack() as stack:
         inside = effects_of(function, values)
         for device in ("cpu", "cuda"):

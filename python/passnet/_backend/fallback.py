@@ -1,12 +1,12 @@
-"""Replacements for all calls: they run where they give what PyTorch gives; elsewhere PyTorch computes the pattern.
+"""Replacements that are correct for all calls. A replacement runs if its results are those of PyTorch; else PyTorch computes the pattern.
 
-A pass is written for some calls and not for others. The decision is made for each signature of arguments:
+A pass is written for some calls and not for others. PassNet decides for each signature of arguments:
 
-1. A gradient is required, a tensor has no memory, autocast changes the pattern, and the like: the pattern is computed.
-2. The first call of a signature runs both, and compares the results. If they differ, the pattern is computed from then on.
+1. If a gradient is required, a tensor has no memory, autocast changes the pattern or the like, PyTorch computes the pattern.
+2. The first call of a signature runs pattern and replacement. If the results differ, PyTorch computes all calls of this signature.
 3. Later calls of a signature run the replacement.
 
-A replacement that raises an exception refuses the call, and the pattern is computed.
+A replacement that raises an exception refuses the call, and PyTorch computes the pattern.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from passnet._warning import warn
 from passnet.kernels import _prepared
 from passnet.kernels._errors import is_fatal
 
-# Signatures that a pass remembers. Others are treated like the first of their kind, which is a signature without sizes.
+# Number of signatures that a pass remembers. Later ones are treated like the first signature of the same kind, which is without sizes.
 MAX_SIGNATURES = 16
 
 _CONSTANTS = (int, float, complex, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -42,7 +42,7 @@ _CONSTANTS = (int, float, complex, str, bool, type(None), torch.dtype, torch.dev
 
 @dataclass(frozen=True)
 class Refusal:
-    """Reason why a call is left to PyTorch: its kind, for which a pass warns once, and a sentence."""
+    """Reason why a call is left to PyTorch: the kind of reason, for which a pass warns once, and a sentence."""
 
     kind: str
     reason: str
@@ -52,16 +52,16 @@ class Refusal:
 class Refusals:
     """The calls of one pass in one graph that were left to PyTorch.
 
-    `warned` has the kinds of reasons that were said; the graphs of a pass share it.
+    `warned` has the kinds of reasons that a warning named. All graphs that a pass is used in share this set.
     """
 
     name: str
     warned: set[str] = field(default_factory=set)
     counts: dict[Refusal, int] = field(default_factory=dict)
     warns: bool = True
-    """True if the first call of a kind is worth a warning, as for a pass that the user gave."""
+    """True if the first call of each kind of reason causes a warning, as for a pass that the user gave."""
     results_may_change: bool = True
-    """True if two results of the pass may be written to after a call, so that it matters whether they share memory."""
+    """True if two results of the pass may be written to after a call. Then results must share memory as those of the pattern do."""
 
     def add(self, refusal: Refusal) -> None:
         """Counts a call, and warns if it is the first of its kind."""
@@ -73,11 +73,11 @@ class Refusals:
 
 
 def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pass:
-    """The pass with a replacement that is right for all calls. Without `verify`, nothing is compared."""
+    """Returns the pass with a replacement that is correct for all calls. Without `verify`, no results are compared."""
     decisions = _Decisions(rule, refusals, verify)
     signatures, run = decisions.signatures, decisions.run
 
-    # The path of nearly all calls, without any call of a method.
+    # Nearly all calls take this path. It calls no method, to keep the overhead small.
     def replacement(*values: Any) -> Any:
         for signature in signatures:
             if signature.check(*(values if signature.tensors is None else signature.tensors(values))) and (
@@ -96,13 +96,13 @@ def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pas
         return decisions.decide(decisions.learn(values), values)
 
     safe = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
-    # Computed once for a pass, not for each graph.
+    # Shared with the original pass, so that it is computed once for a pass and not for each graph.
     vars(safe).update(canonical=rule.canonical, origin=rule, refusals=refusals)
     return safe
 
 
 class _Decisions:
-    """Decisions on the calls of a pass that are left to its pattern."""
+    """Decides which calls of a pass are left to its pattern."""
 
     def __init__(self, rule: Pass, refusals: Refusals, verify: bool) -> None:
         self.rule = rule
@@ -118,7 +118,7 @@ class _Decisions:
         return torch.fx.GraphModule({}, self.rule.pattern).forward
 
     def decide(self, signature: _Signature, values: tuple) -> Any:
-        """The result of a call of this signature."""
+        """Returns the result of a call of this signature."""
         refusal = signature.refusal
         if refusal is None:
             if signature.requires_grad and torch.is_grad_enabled():
@@ -128,30 +128,30 @@ class _Decisions:
             elif not signature.is_checked:
                 return self.first_call(signature, values)
             else:
-                # Memory may be shared in one call and not in another; the signature does not say.
+                # Checked in each call, because the signature does not contain whether tensors share memory.
                 refusal = _overlap(self.rule, values, signature.mutated)
                 if refusal is None:
                     return self.run_in_place(values)
         return self.left(refusal, values)
 
     def left(self, refusal: Refusal, values: tuple) -> Any:
-        """The result of a call that is left to PyTorch."""
+        """Returns the result of a call that is left to PyTorch."""
         self.refusals.add(refusal)
         return self.original(*values)
 
     def after_exception(self, error: Exception, values: tuple) -> Any:
-        """The result of a call whose replacement raised this exception, and has changed nothing."""
+        """Returns the result of a call whose replacement raised this exception before it changed anything."""
         if is_fatal(error):
             raise error
         return self.left(_refused(error), values)
 
     def run_in_place(self, values: tuple) -> Any:
-        """The result of a call that writes to its arguments."""
+        """Returns the result of a call that writes to its arguments."""
         launches = _native.launches()
         try:
             return self.run(*values)
         except Exception as error:
-            # Half of what the pattern writes may be written.
+            # A kernel was launched, so the arguments may be partly written, and the pattern would start from wrong values.
             if _native.launches() != launches:
                 raise
             return self.after_exception(error, values)
@@ -161,7 +161,7 @@ class _Decisions:
         if refusal is None and _autocast() is not None and (change := change_by_autocast(self.original, values)):
             refusal = Refusal("autocast", f"autocast changes what the pattern computes ({change})")
         if refusal is not None:
-            # Not kept: a refusal for unusual tensors is found again at each call, and would fill the table.
+            # Not kept in the table, which such signatures would fill. The check is repeated in each of these calls.
             signature = _Signature(())
             signature.refusal = refusal
         elif len(self.signatures) < MAX_SIGNATURES:
@@ -172,13 +172,13 @@ class _Decisions:
         return signature
 
     def first_call(self, signature: _Signature, values: tuple) -> Any:
-        """Runs both, decides for the later calls, and returns what PyTorch computes."""
+        """Runs pattern and replacement, decides for later calls, and returns the result of PyTorch."""
         effects = effects_of(self.original, values)
         mutated = _tensor_places(values) if effects is None else sorted(effects.mutated)
         if refusal := _overlap(self.rule, values, mutated):
             signature.refusal = refusal
             return self.left(refusal, values)
-        # The replacement writes to the caller's tensors, and PyTorch must start from the same contents.
+        # The replacement writes to the caller's tensors first. The copies let PyTorch start from the same contents.
         before = {place: values[place].clone() for place in mutated}
         try:
             found = self.run(*values)
@@ -209,9 +209,9 @@ class _Decisions:
 
 
 class _Signature:
-    """Properties of calls that are treated alike, and their treatment.
+    """Properties of calls that are treated in the same way, and the decision for these calls.
 
-    Types, sizes, strides, devices and `requires_grad` of tensors, the values of everything else, and autocast.
+    The properties are types, sizes, strides, devices and `requires_grad` of tensors, the values of other arguments, and autocast.
     """
 
     __slots__ = (
@@ -236,16 +236,16 @@ class _Signature:
         self.is_checked = False
         """True if the replacement has been tried."""
         self.is_fit = False
-        """True if the replacement serves all calls except those that want a gradient."""
+        """True if the replacement is used for all calls except those that require a gradient."""
         self.mutated: Sequence[int] = ()
-        """Places of the tensors that a call writes to."""
+        """Positions of the tensors that a call writes to."""
 
     def set_checked(self, mutated: Sequence[int]) -> None:
-        """Records that the replacement agrees with the pattern, and writes to these tensors."""
+        """Records that the replacement agrees with the pattern and writes to these tensors."""
         self.is_checked, self.is_fit, self.mutated = True, not mutated, mutated
 
     def agrees(self, values: tuple) -> bool:
-        """Returns whether the properties that PyTorch does not check are the same."""
+        """Returns whether the properties are the same that PyTorch's native check does not cover."""
         return (
             (not self.constants or _typed(self.others(values)) == self.constants)
             and (not self.twins or all(values[place] is values[first] for place, first in self.twins))
@@ -254,7 +254,7 @@ class _Signature:
 
 
 def _kind(values: Sequence[Any]) -> tuple:
-    """Properties that a pass is likely to distinguish in addition to sizes: types, layouts, sizes of one, and which shapes are equal."""
+    """Returns the properties, other than sizes, that a pass probably depends on: types, layouts, sizes of 1, and which shapes are equal."""
     shapes = [getattr(value, "shape", None) for value in values]
     kinds: list[Any] = [_autocast(), torch.is_inference_mode_enabled()]
     for value in values:
@@ -271,7 +271,7 @@ def _tensor_places(values: Sequence[Any]) -> list[int]:
 
 
 def _selector(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Takes these places of a sequence."""
+    """Returns a function that takes the elements at these positions of a sequence."""
     if list(places) == list(range(len(places))):
         return operator.itemgetter(slice(0, len(places)))
     if len(places) == 1:
@@ -280,19 +280,19 @@ def _selector(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]
 
 
 def _typed(values: Sequence[Any]) -> list[tuple[type, Any]]:
-    # 1, 1.0 and True are equal, and so are the two zeros.
+    # With the type, because 1, 1.0 and True are equal. With `repr`, because 0.0 and -0.0 are equal.
     return [(type(value), repr(value) if isinstance(value, float) else value) for value in values]
 
 
 def _autocast() -> tuple | None:
-    """The state of autocast, where it is enabled."""
+    """Returns the state of autocast if it is enabled, else None."""
     if not torch._C._is_any_autocast_enabled():
         return None
     return tuple((device, torch.get_autocast_dtype(device)) for device in autocast_devices())
 
 
 def _unfit(rule: Pass, values: Sequence[Any]) -> Refusal | None:
-    """The reason why no pass can be used for such tensors."""
+    """Returns the reason why no pass can be used for such tensors; None if a pass can be used."""
     devices = set()
     for name, value in zip(rule.parameters, values, strict=True):
         if not isinstance(value, torch.Tensor):
@@ -306,7 +306,7 @@ def _unfit(rule: Pass, values: Sequence[Any]) -> Refusal | None:
 
 
 def _fault(tensor: torch.Tensor) -> str | None:
-    """An unusual property of a tensor, with which no kernel can be expected to take it."""
+    """Returns an unusual property of a tensor that kernels do not support; None if it has no such property."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return f"is a `{type(tensor).__name__}`, a subclass of torch.Tensor"
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
@@ -338,7 +338,7 @@ def _refused(error: Exception) -> Refusal:
 
 
 def _overlap(rule: Pass, values: Sequence[Any], mutated: Sequence[int]) -> Refusal | None:
-    """The reason why tensors that share memory cannot be left to a pass that writes to one of them."""
+    """Returns a refusal if the pass writes to a tensor that shares memory with another argument."""
     tensors = {place: values[place].untyped_storage()._cdata for place in _tensor_places(values)}
     for place in mutated:
         for other, storage in tensors.items():
@@ -355,17 +355,17 @@ def _restore(values: Sequence[Any], saved: dict[int, torch.Tensor]) -> None:
 
 
 def _is_capturing() -> bool:
-    """True while a CUDA graph is captured: results cannot be looked at."""
+    """Returns whether a CUDA graph is being captured. Then results have no values that could be compared."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def bound_replacement(rule: Pass) -> Callable[..., Any]:
-    """Returns the replacement as a function of the values of the pattern's parameters; an index out of range is an `IndexError`."""
+    """Returns the replacement as a function of the values of the pattern's parameters. It raises `IndexError` for an index out of range."""
     return with_safe_indices(rule, unchecked_replacement(rule))
 
 
 def unchecked_replacement(rule: Pass) -> Callable[..., Any]:
-    """Returns the replacement as a function of the values of the pattern's parameters."""
+    """Returns the replacement as a function of the values of the pattern's parameters, without a check of indices."""
     marks = {name: object() for name in rule.parameters}
     try:
         given = rule.bind_arguments(marks)
@@ -380,7 +380,7 @@ def unchecked_replacement(rule: Pass) -> Callable[..., Any]:
     if None not in order:
         select = _selector(order)
         return lambda *values: rule.replacement(*select(values))
-    # Constants are appended to the values; a selection of both is one call.
+    # Constants are appended to the values, so that one call selects from both.
     constants = tuple(value for value, place in zip(given, order, strict=True) if place is None)
     numbers = iter(range(len(places), len(places) + len(constants)))
     select = _selector([next(numbers) if place is None else place for place in order])

@@ -1,4 +1,4 @@
-"""Functions that run in forked copies of this process, for what they write to disk."""
+"""Runs functions in forked copies of this process. Their only effect is what they write to disk."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from typing import Any, NoReturn
 from passnet import _native
 
 _POLL_SECONDS = 0.001
-# The time of a fork grows with the memory of the process. After one that takes longer, there are no more copies.
+# The time of a fork grows with the memory of the process. After a fork that takes longer than this, no more copies are made.
 _LONG_FORK_SECONDS = 0.1
-# The numbers of all functions fit into a pipe, which holds 64 KiB.
+# The copies read the numbers of the functions from a pipe, which holds 64 KiB: 4 bytes times 16,384.
 _RECORD_BYTES, _MOST = 4, 16_384
 
 
 def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, seconds: float) -> None:
-    """Calls each function in one of several copies of this process, and waits for the copies, at most for this time.
+    """Calls each function in one of `processes` copies of this process, and waits at most `seconds` for the copies.
 
-    There are fewer copies if a fork takes long. Results and exceptions are lost, and output goes nowhere. The functions must not use a device. Copies that take longer are
-    killed. Threads of this process do not exist in the copies, so a function that waits for one of them is killed too.
+    There are fewer copies if a fork takes long. Results, exceptions and output are lost. The functions must not use a device.
+    Copies that take longer than `seconds` are killed. The copies do not have the other threads of this process, so a function
+    that waits for such a thread is killed too.
     """
     read, write = os.pipe()
     os.write(write, b"".join(number.to_bytes(_RECORD_BYTES, "little") for number in range(min(len(functions), _MOST))))
@@ -35,7 +36,7 @@ def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, second
     try:
         for _ in range(processes):
             with warnings.catch_warnings():
-                # Python warns that locks of other threads may be held in the copy.
+                # Python warns that the copy may contain locks that other threads hold.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 begin = time.monotonic()
                 child = os.fork()
@@ -46,7 +47,7 @@ def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, second
                 break
         _wait(children, seconds)
     except OSError:
-        # No memory or no processes are left; what is missing is computed by the caller.
+        # No memory or no processes are left. The caller does the remaining work itself.
         pass
     finally:
         os.close(read)
@@ -57,9 +58,9 @@ def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, second
 
 
 def _work(functions: Sequence[Callable[[], Any]], read: int, parent: int) -> NoReturn:
-    """Calls functions until there are none left."""
+    """Takes numbers of functions from the pipe and calls the functions, until none are left."""
     try:
-        # Destructors of tensors would ask a device.
+        # A collection could run destructors of tensors, which call the device.
         gc.disable()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         _native.die_with_parent(parent)
@@ -75,14 +76,14 @@ def _work(functions: Sequence[Callable[[], Any]], read: int, parent: int) -> NoR
 
 
 def _wait(children: list[int], seconds: float) -> None:
-    """Waits for processes, and takes those that have ended from the list."""
+    """Waits for the processes in `children`, and removes those that have ended from the list."""
     until = time.monotonic() + seconds
     while children and time.monotonic() < until:
         for child in list(children):
             try:
                 ended, _ = os.waitpid(child, os.WNOHANG)
             except ChildProcessError:
-                # Someone else has waited for it.
+                # Other code in this process has waited for this child.
                 ended = child
             if ended:
                 children.remove(child)

@@ -1,4 +1,4 @@
-"""Indices that a pattern reads values by: a kernel would read other memory where PyTorch raises `IndexError`."""
+"""Checks of the indices by which a pattern reads values. For an invalid index PyTorch raises `IndexError`; a kernel would read other memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from passnet._backend.ranges import range_of
 from passnet._backend.sharing import writes
 from passnet._passes.load import Pass
 
-# Sizes of computed tables that a pass remembers, by the shapes of its arguments.
+# Number of shapes of arguments for which a pass remembers the sizes of its computed tables.
 _MOST_SIZES = 64
 
 
 @dataclass(frozen=True)
 class _Lookup:
-    """A node that selects from a dimension of a table: the nodes of the index and the table."""
+    """A selection from a dimension of a table: the nodes of index and table, and the dimension."""
 
     index: torch.fx.Node
     table: torch.fx.Node
@@ -28,7 +28,7 @@ class _Lookup:
     may_be_negative: bool
 
     def is_safe(self, index: Any, size: int) -> bool:
-        # On a GPU the host would wait for the answer; PyTorch does not wait either, and ends the process.
+        # Indices on a GPU are not checked: the host would have to wait. PyTorch does not wait either; its kernel ends the process.
         if not isinstance(index, torch.Tensor) or index.device.type != "cpu":
             return True
         if index.dtype not in (torch.int64, torch.int32) or not index.numel():
@@ -38,14 +38,14 @@ class _Lookup:
 
 
 def with_safe_indices(rule: Pass, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The replacement, which raises `IndexError` before it changes anything if an index is out of range.
+    """Returns the replacement with a check: it raises `IndexError` before it changes anything if an index is out of range.
 
-    An index that the pattern computes is computed once more for it, unless the text of the pattern shows its range.
+    An index that the pattern computes is computed a second time for the check, unless the text of the pattern shows its range.
     """
     lookups = [
         lookup
         for lookup in _lookups(rule.pattern)
-        # A range that the text shows is the same in each call, and the first one would have failed.
+        # A range that the text shows is the same in each call. Were it out of range, the first call would have failed.
         if lookup.index.op == "placeholder" or range_of(lookup.index) is None
     ]
     if not lookups:
@@ -65,7 +65,7 @@ def with_safe_indices(rule: Pass, run: Callable[..., Any]) -> Callable[..., Any]
 
 
 class _Computed:
-    """Some nodes of a graph as a function of its arguments, which stay unchanged."""
+    """Computes the values of some nodes of a graph from its arguments, and leaves the arguments unchanged."""
 
     def __init__(self, graph: torch.fx.Graph, wanted: Sequence[torch.fx.Node]) -> None:
         given = graph.find_nodes(op="placeholder")
@@ -79,7 +79,7 @@ class _Computed:
 
 
 class _Sizes:
-    """Sizes of the dimensions from which lookups select; those of computed tables are found once for some shapes of arguments."""
+    """Sizes of the dimensions from which lookups select. Sizes of computed tables are found once for each set of shapes of arguments."""
 
     def __init__(self, graph: torch.fx.Graph, lookups: Sequence[_Lookup]) -> None:
         self.tables = _Computed(graph, [lookup.table for lookup in lookups])
@@ -111,11 +111,11 @@ def _part(graph: torch.fx.Graph, wanted: Sequence[torch.fx.Node]) -> Callable[..
         if node.op == "output":
             continue
         copies[node] = part.node_copy(node, lambda argument: copies[argument])
-        # The indices are computed before the call, so the caller's tensors must not change yet.
+        # The indices are computed before the call, so writes go to copies of the caller's tensors.
         if node.op == "placeholder" and has_writes:
             copies[node] = part.call_function(_copied, (copies[node],))
     part.output(tuple(copies[node] for node in wanted))
-    # Writes stay even if nothing uses their result: an index may be read from what they change.
+    # Writes stay even if nothing uses their result: an index may be read from a tensor that they change.
     part.eliminate_dead_code(lambda node: node.op in ("placeholder", "output") or writes(node))
     return torch.fx.GraphModule({}, part).forward
 
@@ -132,14 +132,14 @@ def _lookups(graph: torch.fx.Graph) -> Iterator[_Lookup]:
 
 
 def _selections(node: torch.fx.Node) -> Iterator[tuple[Any, Any, Any, bool]]:
-    """Index, table, dimension and whether negative indices count from the end, for what a node selects."""
+    """Yields index, table, dimension, and whether negative indices count from the end, for each selection of a node."""
     target = node.target
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     name = name.split(".")[0]
     given = dict(enumerate(node.args))
     if name == "embedding":
         first, second = node.kwargs.get("input", given.get(0)), node.kwargs.get("weight", given.get(1))
-        # The function of the module `functional` takes the indices first, the operator the weight.
+        # The function of `torch.nn.functional` takes the indices first; the operator takes the weight first.
         is_functional = getattr(target, "__module__", "") == "torch.nn.functional"
         yield (first, second, 0, False) if is_functional else (second, first, 0, False)
     elif name in ("index_select", "gather"):

@@ -1,5 +1,5 @@
-"""TorchInductor for the operations that no pass replaces: its hook `pre_grad_custom_pass` applies the passes, and each replacement is an
-operator to it."""
+"""Compiles with TorchInductor the operations that no pass replaces. Its hook `pre_grad_custom_pass` applies the passes. TorchInductor
+sees each replacement as one custom operator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from passnet._passes.rewrite import rewrite
 from passnet._passes.trace import IN_PLACE_OPERATORS
 
 _NAMESPACE = "passnet_region"
-# Types of arguments in a schema; a region with another kind of argument is left to TorchInductor.
+# Types of arguments in a schema. A region with an argument of another type is left to TorchInductor.
 _KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 
 _lock = threading.Lock()
@@ -36,7 +36,7 @@ _library: list[torch.library.Library] = []
 
 
 class RegionPass(CustomGraphPass):
-    """Passes as a hook of TorchInductor. Its compiled code is cached by the graph and `uuid`, also for other processes."""
+    """Passes as a hook of TorchInductor. TorchInductor caches compiled code by the graph and `uuid`, also for other processes."""
 
     def __init__(self, passes: Sequence[Pass]) -> None:
         self.passes = [_opaque(rule) for rule in passes]
@@ -54,31 +54,31 @@ class RegionPass(CustomGraphPass):
             self.matches += sum(report.matches for report in rewriting.passes)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> RegionPass:
-        # TorchInductor of PyTorch 2.6 copies its settings to compute a key; prepared replacements cannot be copied.
+        # TorchInductor of PyTorch 2.6 copies its settings to compute a cache key. Prepared replacements cannot be copied.
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # It also pickles them.
+        # TorchInductor also pickles its settings to compute a cache key.
         return str, (self._uuid,)
 
     def uuid(self) -> str:
-        """A hash of the passes in their order and of PassNet's version."""
+        """Returns a hash of the passes in their order and of PassNet's version."""
         return self._uuid
 
 
 def compile_rest(
     module: torch.fx.GraphModule, example: Sequence[Any], passes: Sequence[Pass]
 ) -> tuple[Callable[..., Any], int]:
-    """The graph compiled by TorchInductor, with these passes applied by its hook, and the number of places where they matched.
+    """Returns the graph compiled by TorchInductor, whose hook applies these passes, and the number of places where they matched.
 
-    `module` stays as it is. Regions with arguments or effects that no operator can have are left to TorchInductor.
+    `module` is not changed. Regions with arguments or effects that an operator cannot have are left to TorchInductor.
     """
     hook = RegionPass(passes)
-    # On a copy, only to count the places: the real hook runs inside TorchInductor, or not at all where its
+        # On a copy, only to count the places: the real hook runs inside TorchInductor, or not at all if its
     # cache has the graph.
     trial = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     hook(trial.graph)
-    # Cached code calls the operators without asking the hook.
+    # Code from the cache calls the operators without a run of the hook, so they are defined here.
     sites = regions_of(trial.graph, hook.passes)
     for node, rule in sites.items():
         _operator(rule, node.args)
@@ -88,14 +88,14 @@ def compile_rest(
 
 
 def _shape_environment() -> contextlib.AbstractContextManager[Any]:
-    """Sizes as TorchInductor expects them from Dynamo: without, its cache on disk is not used."""
+    """Returns a context with sizes as TorchInductor expects them from Dynamo. Without it, TorchInductor does not use its cache on disk."""
     if TracingContext.try_get() is not None:
         return contextlib.nullcontext()
     return tracing(TracingContext(FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)))
 
 
 def _opaque(rule: Pass) -> Pass:
-    """The pass with a replacement that TorchInductor takes for a separate operator."""
+    """Returns the pass with a replacement that TorchInductor sees as one operator."""
 
     def replacement(*values: Any) -> Any:
         operator = _operator(rule, values)
@@ -107,7 +107,7 @@ def _opaque(rule: Pass) -> Pass:
 
 
 def _operator(rule: Pass, values: Sequence[Any]) -> Callable[..., Any] | None:
-    """The operator of a replacement for arguments of these kinds; None if there can be none."""
+    """Returns the operator of a replacement for arguments of these types; None if an operator cannot have such arguments."""
     origin = vars(rule).get("origin", rule)
     kinds = [
         "Tensor" if isinstance(value, (torch.Tensor, torch.fx.Node)) else _KINDS.get(type(value)) for value in values
@@ -144,7 +144,7 @@ def _defined(name: str, schema: str, rule: Pass) -> Callable[..., Any]:
 
 
 def _owned(results: Any, values: Sequence[Any], is_sequence: bool) -> Any:
-    """Returns results in separate memory, as an operator must."""
+    """Returns the results in memory that is not that of the arguments, as an operator must."""
     given = {value.untyped_storage()._cdata for value in values if isinstance(value, torch.Tensor)}
     parts = list(results) if isinstance(results, (tuple, list)) else [results]
     # TorchInductor plans memory as if results of operators never alias their arguments.

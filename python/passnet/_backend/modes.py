@@ -1,4 +1,4 @@
-"""Calls in a graph that change the meaning of later calls: autocast, `vmap` and other transforms, inference mode, gradients."""
+"""Calls in a graph that change the mode of later calls: autocast, `vmap` and other transforms, inference mode, gradients."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch._dynamo.symbolic_convert import InstructionTranslator
 
 
 def autocast_devices() -> list[str]:
-    """The types of devices for which autocast is enabled."""
+    """Returns the types of devices for which autocast is enabled."""
     return [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
 
 
 class ModesKept:
-    """A context that an exception leaves with the modes that the calling thread had before: gradients, autocast and transforms.
+    """A context that restores the modes of the calling thread after an exception: gradients, autocast and transforms.
 
-    A captured graph leaves its modes by calls, which an exception skips. Gradients would stay disabled in the program of the user.
+    A captured graph leaves its modes by calls. An exception skips these calls, and gradients would stay disabled in the user's program.
     """
 
     def __enter__(self) -> None:
@@ -51,20 +51,20 @@ class ModesKept:
 
 
 def _nesting() -> int:
-    """The number of autocast contexts around the caller."""
+    """Returns the number of autocast contexts around the caller."""
     torch.autocast_increment_nesting()
     return torch.autocast_decrement_nesting()
 
 
 def _transforms() -> int:
-    """The number of transforms of `torch.func` around the caller."""
+    """Returns the number of transforms of `torch.func` around the caller."""
     return len(torch._C._functorch.get_interpreter_stack() or ())
 
 
 def keeps_modes(run: Callable[..., Any], graph: torch.fx.Graph) -> Callable[..., Any]:
-    """The function that runs a graph, so that an exception leaves the modes of the caller as they were.
+    """Returns a function that runs a graph and restores the modes of the caller after an exception.
 
-    Called where Dynamo captures the graph.
+    Call it while Dynamo captures the graph.
     """
     if _has_traced_modes():
         run = _without_functions(run)
@@ -79,7 +79,10 @@ def keeps_modes(run: Callable[..., Any], graph: torch.fx.Graph) -> Callable[...,
 
 
 def _has_traced_modes() -> bool:
-    """Returns whether the captured call is within modes of functions, such as a default device. The graph has the calls that they make."""
+    """Returns whether the captured call is under a `TorchFunctionMode`, such as a default device.
+
+    The graph already has the calls that such a mode makes.
+    """
     try:
         state = getattr(InstructionTranslator.current_tx(), "symbolic_torch_function_state", None)
     except AttributeError:
@@ -89,7 +92,7 @@ def _has_traced_modes() -> bool:
 
 
 def _without_functions(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that runs a graph without the modes of functions: they would change its calls a second time."""
+    """Returns a function that runs a graph outside each `TorchFunctionMode`, which would change the calls of the graph a second time."""
 
     def call(*values: Any) -> Any:
         with torch._C.DisableTorchFunction():
@@ -99,16 +102,16 @@ def _without_functions(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """The calls that run in another mode than the first of the graph, those that enter and leave it among them.
+    """Returns the calls that run in another mode than the first call of the graph, with the calls that enter and leave the mode.
 
-    The types of their arguments do not determine what they compute: autocast computes in another type, and under `vmap` a tensor
-    has a dimension that its shape does not show.
+    The types of their arguments do not determine their results: autocast computes in another dtype, and under `vmap` a tensor has
+    a dimension that its shape does not show.
     """
     found: set[torch.fx.Node] = set()
     depth, wants_gradient = 0, False
     for node in graph.nodes:
         change = _change(node)
-        # The calls that enter and leave count as inside: neither may be moved or replaced.
+        # The calls that enter and leave a mode count as inside: they must not be moved or replaced.
         depth += max(change, 0)
         if _name(node) == "_set_grad_enabled":
             wants_gradient = node.args[0] is not False
@@ -119,12 +122,12 @@ def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 
 def enters_mode(graph: torch.fx.Graph) -> bool:
-    """Returns whether a graph enters a mode, which it leaves only if none of its calls raises an exception."""
+    """Returns whether a graph enters a mode. The graph leaves the mode only if none of its calls raises an exception."""
     return any(_change(node) for node in graph.nodes)
 
 
 def _change(node: torch.fx.Node) -> int:
-    """1 for a call that enters a mode, -1 for one that leaves it, else 0."""
+    """Returns 1 for a call that enters a mode, -1 for a call that leaves a mode, else 0."""
     name = _name(node)
     if name.endswith("_increment_nesting") or name.startswith("_enter_"):
         return 1

@@ -1,4 +1,4 @@
-"""Results of a replacement and of PyTorch, both judged by the same computation in float64."""
+"""Comparison of the errors of a replacement and of PyTorch, both measured against the same computation in float64."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-# A replacement may err this much more than PyTorch, and by some roundings where PyTorch does not err.
+# The error of a replacement may be this many times PyTorch's error, plus a few roundings for cases in which PyTorch is exact.
 _FACTOR = 2.0
 _ROUNDINGS = 4.0
 
 
 def is_as_precise(ours: Any, theirs: Any, exact: Any) -> bool:
-    """Returns whether results are as close to the exact ones as PyTorch's are. The three have the same structure."""
+    """Returns whether results are about as close to the exact results as those of PyTorch. All three have the same structure."""
     ours, theirs, exact = _tensors(ours), _tensors(theirs), _tensors(exact)
     if not len(ours) == len(theirs) == len(exact):
         return False
@@ -21,27 +21,27 @@ def is_as_precise(ours: Any, theirs: Any, exact: Any) -> bool:
 
 
 def exact_results(pattern: Callable[..., Any], values: Sequence[Any]) -> Any | None:
-    """Returns results of a pattern in float64; None if it does not run in float64."""
+    """Returns the results of a pattern in float64; None if the pattern does not run in float64."""
     wide = [
         value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
         for value in copies(values)
     ]
     try:
         result = pattern(*wide)
-    except Exception:  # Any that an operator raises for a type that it does not take.
+    except Exception:  # An operator may raise any exception for a dtype that it does not support.
         return None
     return (result, *wide)
 
 
 def copies(values: Sequence[Any]) -> list[Any]:
-    """The values in separate memory, with their strides, and sharing it with each other as they did."""
+    """Returns copies of the values with the same strides. Copies share memory with each other as the values do."""
     storages: dict[int, torch.UntypedStorage] = {}
 
     def copy(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
         storage = value.untyped_storage()
-        # One copy for each storage, not for each tensor, so that views still overlap.
+        # Copies each storage once, not each tensor, so that views still overlap.
         own = storages.setdefault(storage._cdata, storage.clone())
         fresh = torch.empty(0, dtype=value.dtype, device=value.device)
         return fresh.set_(own, value.storage_offset(), value.shape, value.stride())
@@ -65,12 +65,12 @@ def _is_as_precise(ours: torch.Tensor, theirs: torch.Tensor, exact: torch.Tensor
     if error is None or allowed is None:
         return False
     largest = exact.abs().nan_to_num(0, 0, 0).amax().item() if exact.numel() else 0.0
-    # Some roundings in addition: where PyTorch happens to be exact, a factor of its error would allow none.
+    # Some roundings are added: if PyTorch happens to be exact, a multiple of its error would allow no error.
     return error <= _FACTOR * allowed + _ROUNDINGS * torch.finfo(theirs.dtype).eps * largest
 
 
 def _error(value: torch.Tensor, exact: torch.Tensor) -> float | None:
-    """The largest error; None if a value is not finite where the exact one is, or the other way round."""
+    """Returns the largest absolute error; None if only one of a value and its exact value is finite."""
     value = value.double()
     same = (value == exact) | (value.isnan() & exact.isnan())
     finite = value.isfinite() & exact.isfinite()

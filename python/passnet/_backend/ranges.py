@@ -1,4 +1,4 @@
-"""Ranges of integers that a graph computes, as far as its text shows them."""
+"""Ranges of the integers that a graph computes, found in the text of the graph."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import torch.fx
 
 Range = tuple[int, int]
-"""The least and the greatest value."""
+"""Least and greatest value, both included."""
 
-# Values of the result are values of the first argument.
+# Functions whose result has only values of the first argument.
 # fmt: off
 _SAME = frozenset((
     "long", "int", "short", "to", "type_as", "contiguous", "clone", "detach", "view", "reshape", "unsqueeze", "squeeze",
@@ -29,9 +29,9 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 
 def range_of(value: Any) -> Range | None:
-    """Returns a range that holds all elements of a value of a graph; `None` where none is known.
+    """Returns a range that contains all elements of a value of a graph; `None` if no range is known.
 
-    Overflow is left out: an index near the limits of its type is out of range of any table.
+    Overflow is ignored: an index near the limits of its dtype is out of range for any table.
     """
     if isinstance(value, (bool, int)):
         return int(value), int(value)
@@ -63,7 +63,7 @@ def _clamp(node: torch.fx.Node) -> Range | None:
     least, greatest = range_of(_argument(node, 0)) or (low, high)
     if least is None or greatest is None:
         return None
-    # As PyTorch has it, the upper bound wins where the lower one is above it.
+    # As in PyTorch, the upper bound wins if the lower bound is greater.
     raised = (max(value, least if low is None else low) for value in (least, greatest))
     lowered = [value if high is None else min(value, high) for value in raised]
     return lowered[0], lowered[1]

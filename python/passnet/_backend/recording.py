@@ -1,4 +1,4 @@
-"""CUDA graphs of repeated calls, to time the device without the host."""
+"""CUDA graphs of repeated calls, to measure the time of the device without that of the host."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 
 import torch
 
-# Calls in one graph: then starting the graph is a small part of its time.
+# Number of calls in one graph. With so many, the launch of the graph is a small part of its time.
 REPEATS = 8
 
 
 @contextlib.contextmanager
 def own_workspaces() -> Iterator[None]:
-    """Keeps workspaces of cuBLAS that are allocated in the pool of a graph out of the table that lives as long as the process."""
+    """Clears cuBLAS's table of workspaces before and after a recording.
+
+    Otherwise workspaces in the memory pool of a graph would stay in that table, which lives as long as the process.
+    """
     clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)
     clear()
     try:
@@ -24,7 +27,7 @@ def own_workspaces() -> Iterator[None]:
 
 
 def repeated(function: Callable[[], Any], device: torch.device) -> torch.cuda.CUDAGraph | None:
-    """A CUDA graph of `REPEATS` calls; None where they cannot be recorded. Their results are lost."""
+    """Returns a CUDA graph of `REPEATS` calls; None if the calls cannot be recorded. The results of the calls are lost."""
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.device(device), own_workspaces():
@@ -33,7 +36,7 @@ def repeated(function: Callable[[], Any], device: torch.device) -> torch.cuda.CU
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 for _ in range(REPEATS):
                     function()
-    except Exception:  # Any that an operator raises where it cannot be captured; the call itself has just run.
+    except Exception:  # An operator that cannot be captured may raise any exception. The call without a graph has just run.
         torch.cuda.synchronize(device)
         return None
     return graph

@@ -1,5 +1,5 @@
-"""Regions of a graph that passes have rewritten: comparison with PyTorch and timing on real values, and removal of those that
-are wrong or lose.
+"""Regions of a graph that passes have rewritten. Each region is compared with PyTorch and timed on real values. Regions that are wrong or
+slower are removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from passnet.kernels._errors import is_fatal
 
 @dataclass
 class Region:
-    """A place where a pass replaces operations, and what was found out about it."""
+    """A place where a pass replaces operations, with its times and the decision whether it is kept."""
 
     rule: str
     operations: int
@@ -38,7 +38,7 @@ class Region:
     fused_ns: float = math.nan
 
     def as_dict(self) -> dict[str, Any]:
-        """The region as plain data; times that were not measured are null."""
+        """Returns the region as plain data. Times that were not measured are None."""
         times = {name: None if math.isnan(getattr(self, name)) else getattr(self, name) for name in _TIMES}
         return {"rule": self.rule, "operations": self.operations, "kept": self.kept, "reason": self.reason, **times}
 
@@ -48,10 +48,10 @@ _RANDOM = "its results depend on random numbers, or are not known beforehand"
 
 
 def direct(rule: Pass) -> Pass:
-    """Returns the pass with a replacement that takes the values of the pattern's parameters and checks nothing itself."""
+    """Returns the pass with a replacement that takes the values of the pattern's parameters and checks only the range of indices."""
     run = bound_replacement(rule)
 
-    # A function of this module for each graph: FX calls it by its name, and its sites are found by it.
+    # A new function of this module for each graph. FX calls it by its name, and `regions_of` finds its places by it.
     def replacement(*values: Any) -> Any:
         return run(*values)
 
@@ -61,7 +61,7 @@ def direct(rule: Pass) -> Pass:
 
 
 def regions_of(graph: torch.fx.Graph, passes: Sequence[Pass]) -> dict[torch.fx.Node, Pass]:
-    """The calls of replacements in a graph."""
+    """Returns the calls of replacements in a graph, each with its pass."""
     rules = {rule.replacement: rule for rule in passes}
     return {
         node: rules[node.target] for node in graph.nodes if node.op == "call_function" and _known(node.target, rules)
@@ -76,7 +76,7 @@ def _known(target: Any, rules: dict[Any, Pass]) -> bool:
 
 
 class Judge(torch.fx.Interpreter):
-    """Runs a rewritten graph on real values, and decides about each region: kept, or not and why."""
+    """Runs a rewritten graph on real values and decides whether each region is kept, with the reason if it is not."""
 
     def __init__(
         self,
@@ -88,15 +88,15 @@ class Judge(torch.fx.Interpreter):
         graphed: bool = False,
     ) -> None:
         super().__init__(module)
-        # Whether the graph becomes a CUDA graph, so that only the device's time counts.
+        # True if the graph becomes a CUDA graph, so that only the device's time counts.
         self.graphed = graphed
         self.sites = regions_of(module.graph, passes)
         self.timed = timed
-        # AOTAutograd itself restores which results of a graph share memory.
+        # False for graphs of AOTAutograd, which itself restores which results of a graph share memory.
         self.aliases = aliases
         self.regions: dict[torch.fx.Node, Region] = {}
         self.lost: dict[str, torch.fx.Graph] = {}
-        """Patterns of passes that are wrong or slow, by name, with the types of one such place."""
+        """Patterns of passes that are wrong or slow, by name of the pass, with the types of one such place."""
         self._known: dict[tuple, Region] = {}
 
     def run(self, *values: Any, **options: Any) -> Any:
@@ -113,7 +113,7 @@ class Judge(torch.fx.Interpreter):
         return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
 
     def _unseen(self, node: torch.fx.Node) -> frozenset[int]:
-        """Positions of arguments that nothing reads after this call. Writes to them do not matter, as after an in-place ReLU."""
+        """Returns the positions of arguments that nothing reads after this call. Writes to them do not matter, as after an in-place ReLU."""
         last = self.user_to_last_uses.get(node, [])
         others = [value for known, value in self.env.items() if known not in last]
         seen = self._given | _storages(others)
@@ -124,7 +124,7 @@ class Judge(torch.fx.Interpreter):
         )
 
     def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
-        # Layers of a model repeat: one judgement for all places of one rule with values of one kind.
+        # Layers of a model repeat, so one judgement serves all places of one pass with values of one kind.
         # The values by which results are compared are part of the key, because they change the judgement.
         key = rule.replacement, escapes, unseen, *(kind_of(value) for value in values)
         if key not in self._known:
@@ -153,7 +153,7 @@ class Judge(torch.fx.Interpreter):
                 raise
             fault = f"its replacement refuses the arguments: {error}"
         if fault is None and refusals is not None:
-            # Such a call has PyTorch's own results.
+            # PyTorch computed this call, so there is nothing to compare or time.
             left = [refusal.reason for refusal, count in refusals.counts.items() if count > before.get(refusal, 0)]
             fault = f"its calls are left to PyTorch: {left[0]}" if left else None
         if fault is not None:
@@ -161,7 +161,7 @@ class Judge(torch.fx.Interpreter):
             return
         region.reason = "equal to PyTorch"
         if self.timed:
-            # Calls that write change their arguments with every repetition; each side gets its own.
+            # A call that writes changes its arguments with every repetition, so each side gets its own copies.
             eager, fused = (copies(values) if effects.mutated else values for _ in range(2))
             sides = (lambda: pattern(*eager)), (lambda: rule.replacement(*fused))
             times = compare_times(*sides, device_of(values), graphed=self.graphed)
@@ -171,7 +171,7 @@ class Judge(torch.fx.Interpreter):
 
 
 def drop(graph: torch.fx.Graph, node: torch.fx.Node, rule: Pass) -> None:
-    """Puts the operations of a pattern where the graph calls its replacement."""
+    """Replaces a call of a replacement in the graph by the operations of its pattern."""
     placeholders = [part for part in rule.pattern.nodes if part.op == "placeholder"]
     bound: dict[torch.fx.Node, Any] = dict(zip(placeholders, node.args, strict=True))
     with graph.inserting_before(node):
@@ -181,7 +181,7 @@ def drop(graph: torch.fx.Graph, node: torch.fx.Node, rule: Pass) -> None:
     else:
         parts = list(results) if isinstance(results, (tuple, list)) else [results]
         for user in list(node.users):
-            # Either `getitem(call, place)` or `only_result(call)`.
+            # The user is `getitem(call, place)` or `only_result(call)`.
             user.replace_all_uses_with(parts[0 if user.target is only_result else user.args[1]])
             graph.erase_node(user)
     graph.erase_node(node)
@@ -196,7 +196,7 @@ def _operations(rule: Pass) -> int:
 
 
 def kind_of(value: Any) -> Any:
-    """The facts that a judgement of a value depends on: the type of a tensor, or another value itself."""
+    """Returns the properties of a value that a judgement depends on: the type of a tensor, or any other value itself."""
     if isinstance(value, torch.Tensor):
         kind = value.dtype, value.device, tuple(value.shape), value.stride(), value.is_inference()
         return *kind, _is_lazy(value)
@@ -204,13 +204,13 @@ def kind_of(value: Any) -> Any:
 
 
 def _is_lazy(value: Any) -> bool:
-    """Returns whether the memory of a tensor has other values than the tensor. Copies have their own values, so that comparing with
-    them does not show it."""
+    """Returns whether a tensor is lazily conjugated or negated: its memory has other values than the tensor. A comparison with copies
+    does not show this, since copies have the values of the tensor in memory."""
     return isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
 
 
 def _storages(values: Any) -> set[int]:
-    """The memory of all tensors within values."""
+    """Returns the storages of all tensors within values."""
     leaves = torch.utils._pytree.tree_leaves(values)
     return {leaf.untyped_storage()._cdata for leaf in leaves if isinstance(leaf, torch.Tensor)}
 
@@ -218,9 +218,10 @@ def _storages(values: Any) -> set[int]:
 def _fault(
     rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], escapes: bool, unseen: frozenset[int]
 ) -> str | None:
-    """The difference between a replacement and its pattern; None if there is none.
+    """Returns the difference between a replacement and its pattern; None if there is none.
 
-    If several results escape, they have to share memory with each other as the pattern's do. The arguments are compared afterwards too: neither may write to what the other does not.
+    If several results escape, they have to share memory with each other as the pattern's results do. The arguments are compared
+    after the calls too: both functions must write to the same arguments.
     """
     eager, fused = copies(values), copies(values)
     read = [place for place in range(len(values)) if place not in unseen]
@@ -239,9 +240,10 @@ def _fault(
 def difference_of(
     run: Callable[..., Any], plain: Callable[..., Any], values: Sequence[Any], *, aliases: bool = True
 ) -> str | None:
-    """The difference between two functions of these values, each with copies and the same random numbers; None if there is none.
+    """Returns the difference between two functions on these values; None if there is none.
 
-    With `aliases` results have to share memory with each other in the same way.
+    Each function gets copies of the values and the same random numbers. With `aliases`, the results of both have to share memory
+    with each other in the same way.
     """
     results = []
     for function in (plain, run):
@@ -259,7 +261,7 @@ def difference_of(
 
 @contextlib.contextmanager
 def fork_random(values: Sequence[Any]) -> Iterator[None]:
-    """Later random numbers are the same as without it."""
+    """Runs the block with a fork of the random state: random numbers after the block are the same as without the block."""
     devices = {
         value.device.index for value in values if isinstance(value, torch.Tensor) and value.device.type == "cuda"
     }
@@ -268,12 +270,12 @@ def fork_random(values: Sequence[Any]) -> Iterator[None]:
 
 
 def _difference(ours: Any, theirs: Any, eager: Sequence[Any], fused: Sequence[Any], escapes: bool) -> str | None:
-    # The arguments come after the results, and may of course be in their own memory.
+    # The arguments are compared after the results; they are always in the memory of arguments, so that is no difference.
     reasons = [
         other_sharing(ours[0], theirs[0]) if escapes else None,
         difference(ours[0], theirs[0], [*eager, *fused]),
         difference(ours[1:], theirs[1:], ()),
     ]
-    # Different values may be the more precise ones, so any other kind of difference comes first.
+    # A difference in values may be an improvement in precision, so any other kind of difference is reported first.
     found = [reason for reason in reasons if reason is not None]
     return min(found, key=lambda reason: isinstance(reason, Inexact), default=None)

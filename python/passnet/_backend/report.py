@@ -1,4 +1,4 @@
-"""Reports of the backend on captured graphs: places where passes matched, and calls that they were not used for."""
+"""Reports of the backend on captured graphs: the places where passes matched, and the calls for which a pass was not used."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class GraphReport:
     """A graph that Dynamo captured, and the result of its compilation."""
 
     source: str
-    """The function that it was captured from, with file and line."""
+    """The function that the graph was captured from, with file and line."""
     operations: int
     matches: dict[str, int] = field(default_factory=dict)
-    """Number of places by pass, for all passes."""
+    """Number of places where each pass matched, by name of the pass; 0 for a pass without matches."""
     misses: dict[str, str] = field(default_factory=dict)
-    """By pass that matched nowhere: how far it came."""
+    """For each pass that matched nowhere: its nearest miss in words."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
-    """By pass: the calls that were left to PyTorch."""
+    """For each pass: the calls that were left to PyTorch."""
     not_authored: str | None = None
     """Reason why the built-in author wrote nothing for the graph."""
     sizes: SizesReport | None = None
-    """Sizes of a graph with symbolic ones."""
+    """The sizes that a graph with symbolic sizes was called with; None for any other graph."""
     stages: list[Sequence[Any]] = field(default_factory=list)
     """For each specialisation the reports of forward and backward where gradients are required (`passnet._backend.stages.StageReport`)."""
     _code: types.CodeType | None = None
@@ -43,11 +43,11 @@ class GraphReport:
 
     @classmethod
     def of(cls, module: torch.fx.GraphModule, inputs: Sequence[Any]) -> GraphReport:
-        """A report of a graph that is about to be rewritten."""
+        """Returns a report on a graph that is about to be rewritten."""
         code = _traced_code()
         operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
-        # Parameters and buffers distinguish models that share their code.
-        # Weak, so that a report does not keep the weights of a model alive.
+        # Models that share their code are told apart by their parameters and buffers.
+        # Weak references, so that a report does not keep the weights of a model alive.
         tensors = [weakref.ref(value) for value in inputs if isinstance(value, torch.Tensor)]
         return cls(_source(code), operations, _code=code, _tensors=tensors)
 
@@ -69,7 +69,7 @@ class GraphReport:
         return getattr(model, "__code__", None) is self._code
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Returns the report as plain data."""
         return {
             "source": self.source,
             "operations": self.operations,
@@ -91,7 +91,7 @@ class GraphReport:
         }
 
     def lines(self) -> Iterable[str]:
-        """The report as text."""
+        """Yields the lines of the report as text."""
         yield f"{self.source}: {self.operations} operations"
         if self.not_authored:
             yield f"    the author wrote nothing: {self.not_authored}"
@@ -112,13 +112,13 @@ class GraphReport:
 
 
 class Report:
-    """Report of the backend on the graphs of a model, or on all."""
+    """Report of the backend on the graphs of a model, or on all graphs of the process."""
 
     def __init__(self, graphs: Sequence[GraphReport]) -> None:
         self.graphs = list(graphs)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data, for JSON."""
+        """Returns the report as plain data, for JSON."""
         return {"schema_version": 1, "graphs": [graph.as_dict() for graph in self.graphs]}
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class Report:
 
 
 def _traced_code() -> types.CodeType | None:
-    """The code that Dynamo is capturing; None outside Dynamo, or if another version of it keeps this elsewhere."""
+    """Returns the code that Dynamo is capturing; None outside Dynamo, or if this version of Dynamo keeps the code elsewhere."""
     try:
         return InstructionTranslator.current_tx().output.root_tx.f_code
     except AttributeError:

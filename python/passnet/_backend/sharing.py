@@ -1,4 +1,4 @@
-"""Memory that the results of a replaced region share with each other, as far as the caller can notice it."""
+"""Decides whether the caller can notice that results of a replaced region share memory with each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch.fx
 from passnet._passes.load import Pass
 from passnet._passes.trace import IN_PLACE_OPERATORS
 
-# Operations whose result is, or may be, in the memory of their argument.
+# Operations whose result is or may be in the memory of their argument.
 _NAMES = (
     "T H mT mH real imag view view_as reshape reshape_as flatten unflatten t transpose swapaxes swapdims permute movedim "
     "squeeze unsqueeze expand expand_as broadcast_to narrow select chunk split unbind unfold diagonal getitem getattr "
@@ -21,7 +21,7 @@ _IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
 
 
 def may_share_results(node: torch.fx.Node, rule: Pass) -> bool:
-    """Returns whether two results of a pattern are views of one value, and the caller of the graph can get both."""
+    """Returns whether two results of a pattern are views of one value and `escape_together` holds for the call."""
     results = rule.pattern.output_node().args[0]
     if not isinstance(results, (tuple, list)) or len(results) < 2 or not escape_together(node):
         return False
@@ -30,11 +30,14 @@ def may_share_results(node: torch.fx.Node, rule: Pass) -> bool:
 
 
 def escape_together(node: torch.fx.Node) -> bool:
-    """Returns whether two results of a call may be written to later: both are results of the graph, or views of them are, or the graph writes."""
+    """Returns whether two results of a call may be written to later.
+
+    This is so if both, or views of both, are results of the graph, or if any node of the graph writes to an argument.
+    """
     results = [user for user in node.users if user.target is operator.getitem]
     if len(results) < 2:
         return False
-    # Which value a write reaches is not followed here; one write anywhere is enough to be careful.
+    # This does not follow which value a write reaches. One write anywhere in the graph counts.
     if any(writes(other) for other in node.graph.nodes):
         return True
     return sum(_is_result(value) for value in results) >= 2
@@ -62,7 +65,7 @@ def _is_view(node: torch.fx.Node) -> bool:
 
 
 def writes(node: torch.fx.Node) -> bool:
-    """Returns whether a node writes to one of its arguments, by the name of the function that it calls."""
+    """Returns whether a node writes to one of its arguments, judged by the name of the function that it calls."""
     name = _name(node)
     is_in_place = name.endswith("_") and not name.endswith("__")
     return node.op in ("call_method", "call_function") and (

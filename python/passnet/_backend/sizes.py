@@ -1,4 +1,4 @@
-"""Graphs whose sizes change from call to call: one specialisation for each sizes that come again, up to a limit."""
+"""Graphs whose sizes change from call to call. Each set of sizes that repeats gets a specialisation, up to a limit."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from passnet._backend.modes import enters_mode
 from passnet._summary import summary
 from passnet.kernels._errors import is_fatal
 
-# Sizes of one graph that are compiled, as many as kinds of calls of `passnet.compile`.
+# Largest number of specialisations of one graph, equal to the limit of kinds of calls of `passnet.compile`.
 LIMIT = 8
 
-# Methods of tensors and functions of modules that give numbers without a side effect.
+# Methods of tensors, and modules of functions, that return numbers without a side effect.
 _SIZE_METHODS = frozenset("size stride dim ndimension numel nelement storage_offset element_size item".split())  # noqa: SIM905
 _NUMBER_MODULES = frozenset(("_operator", "builtins", "math", "torch.utils._sympy.functions"))
 
@@ -28,28 +28,29 @@ Run = Callable[..., Any]
 
 @dataclass
 class SizesReport:
-    """The sizes that a graph was called with."""
+    """Counts of the sizes that a graph was called with."""
 
     compiled: int = 0
     """Number of specialisations."""
     first: int = 0
-    """Number of calls of sizes that were not among the last ones, which PyTorch computed."""
+    """Number of calls with sizes that were not among the last `LIMIT` sizes. PyTorch computed these calls."""
     left: int = 0
-    """Number of calls of other sizes, beyond the limit, which PyTorch computed."""
+    """Number of calls with further sizes after the limit was reached. PyTorch computed these calls."""
     faults: set[str] = field(default_factory=set)
-    """Reason why some sizes have no specialisation; PyTorch computes their calls."""
+    """Reasons why some sizes have no specialisation. PyTorch computes calls with these sizes."""
 
 
 def has_symbols(values: Sequence[Any]) -> bool:
-    """Returns whether a graph of Dynamo takes sizes or numbers that change from call to call."""
+    """Returns whether these inputs of a graph of Dynamo include sizes or numbers, which change from call to call."""
     return any(not isinstance(value, torch.Tensor) for value in values)
 
 
 class Sized:
-    """A graph with symbolic sizes, as one function for each of the sizes that it is called with repeatedly.
+    """A graph with symbolic sizes, with one compiled function for each set of sizes that repeats.
 
-    Sizes are compiled when they come again among the last `LIMIT` ones: those of a cache that grows, or of tokens that an expert is
-    given, never do, and compiling each of them takes longer than all calls. `compiled` makes a function of the tensors alone, for a graph in which all sizes are numbers. Beyond the limit, `plain` computes.
+    Sizes are compiled when they repeat within the last `LIMIT` sizes. Sizes of a growing cache, or of the tokens routed to an
+    expert, rarely repeat, and compiling each of them would take longer than all calls. `compiled` compiles a graph in which all
+    sizes are numbers to a function of its tensors. After the limit is reached, `plain` computes calls with further sizes.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Sized:
             (value.shape, value.stride()) if isinstance(value, torch.Tensor) else (type(value), value)
             for value in values
         )
-        # Numbers become constants of the specialisation, so another value is another one.
+        # Numbers become constants of the specialisation, so each value needs another specialisation.
         key += tuple(values[place].item() for place in self._numbers)
         run = self._known.get(key)
         if run is None:
@@ -89,7 +90,7 @@ class Sized:
         if len(self._known) >= LIMIT:
             self.report.left += 1
             return self.plain
-        # Sizes are compiled the second time they come, because most of them never come again.
+        # Sizes are compiled when they occur the second time, because most of them occur once.
         if key not in self._last:
             self._last.append(key)
             self.report.first += 1
@@ -100,7 +101,7 @@ class Sized:
         except Exception as error:
             if is_fatal(error):
                 raise
-            # Sizes that depend on data, for instance.
+            # The graph cannot be specialised, for example because a size depends on data.
             self.report.faults.add(summary(error))
             self._known[key] = self.plain
             return self.plain
@@ -111,9 +112,12 @@ class Sized:
 
 
 def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx.GraphModule:
-    """A copy of a graph with the sizes of these arguments, which takes the tensors alone; the types of its values are noted."""
+    """Returns a copy of a graph with the sizes of these arguments as constants. It takes only the tensors, and has the types of its values.
+
+    Raises `ValueError` if the graph enters a mode, such as autocast.
+    """
     if enters_mode(module.graph):
-        # An exception below would leave the mode entered.
+        # An exception below would leave this process in that mode.
         raise ValueError("the graph changes a mode of PyTorch, such as autocast or `vmap`")
     known: dict[torch.fx.Node, Any] = {}
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -121,7 +125,7 @@ def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx
         if not isinstance(value, torch.Tensor):
             known[node] = value
         elif _is_number(node):
-            # Dynamo gives numbers that change, such as `eps`, as tensors; here they are constants.
+            # Dynamo passes numbers that change, such as `eps`, as tensors. They become constants here.
             known.update((user, value.item()) for user in node.users)
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, known))
@@ -141,7 +145,7 @@ def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx
     for node in list(graph.nodes):
         value = node.meta.get("example_value")
         if type(value) in (bool, int, float) and _is_of_sizes(node):
-            # A value that is computed from sizes is a constant, too.
+            # A value that is computed from sizes is a constant too.
             node.replace_all_uses_with(value)
             graph.erase_node(node)
     sized.recompile()
@@ -149,7 +153,7 @@ def _with_sizes(module: torch.fx.GraphModule, values: Sequence[Any]) -> torch.fx
 
 
 def _is_of_sizes(node: torch.fx.Node) -> bool:
-    """Returns whether a call computes a number from sizes and numbers, and does nothing else. Calls that enter `vmap` return numbers too."""
+    """Returns whether a call only computes a number from sizes and numbers. Calls that enter `vmap` also return a number, but have effects."""
     if node.op == "call_method":
         return node.target in _SIZE_METHODS
     if node.op != "call_function":
@@ -159,5 +163,5 @@ def _is_of_sizes(node: torch.fx.Node) -> bool:
 
 
 def _is_number(node: torch.fx.Node) -> bool:
-    """Returns whether a graph uses only the number of an argument."""
+    """Returns whether a graph uses an argument only by its `item()`, as a number."""
     return bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users)

@@ -1,4 +1,4 @@
-"""Passes from text, without files."""
+"""Loading of passes from text, without files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _passes: dict[str, Pass | str] = {}
 
 
 def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]]:
-    """The passes of modules given as pairs of a name and a text, and why some cannot be used.
+    """Returns the passes of modules, given as pairs of a name and a text, and the reasons why some cannot be used.
 
-    Equal texts give the same pass, with the same kernels.
+    Equal texts share one module and its kernels.
     """
     with _lock:
         digests = {hashlib.sha256(text.encode()).hexdigest()[:24]: named for named in texts for text in [named[1]]}
         new = {digest: named for digest, named in digests.items() if digest not in _passes}
-        # Compilers run at the same time; tracing patterns changes functions of torch meanwhile, and is done in turn.
+        # Compilers run in parallel. Patterns are traced one after another, because tracing patches functions of torch.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             modules = list(pool.map(_module, new, (text for _, text in new.values())))
         for (digest, (name, _)), module in zip(new.items(), modules, strict=True):
@@ -39,7 +39,7 @@ def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]
 
 
 def _named(rule: Pass, name: str) -> Pass:
-    """The pass under the name that it has for this graph; what was computed for it is shared."""
+    """Returns the pass under the name that it has for this graph. Both share all that was computed for the pass."""
     if rule.name == name:
         return rule
     named = dataclasses.replace(rule, name=name)
@@ -57,18 +57,18 @@ def _pass(name: str, module: types.ModuleType | str) -> Pass | str:
 
 
 def _module(digest: str, text: str) -> types.ModuleType | str:
-    """The module of a text; where its kernels cannot be compiled, why."""
+    """Returns the module of a text, or the reason why its kernels cannot be compiled."""
     name = f"passnet_author_{digest}"
     module = types.ModuleType(name)
     path = f"<passnet author {name}>"
-    # Triton reads the source of its kernels, and tracebacks show lines.
+    # Triton reads the source of its kernels from here, and tracebacks show its lines.
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     module.__file__ = path
-    # Registered, since `inspect` and `pickle` look functions up by the name of their module.
+    # Registered, because `inspect` and `pickle` look functions up by the name of their module.
     sys.modules[name] = module
     try:
         exec(compile(text, path, "exec"), module.__dict__)
     except (KernelCompileError, ImportError) as error:
-        # No compiler, or no Triton: PyTorch computes what the pass would replace.
+        # There is no compiler or no Triton. PyTorch computes the operations that the pass would replace.
         return str(error)
     return module

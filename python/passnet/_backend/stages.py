@@ -1,6 +1,7 @@
-"""Forward and backward of a model that trains: graphs of AOTAutograd, rewritten by passes and by the author.
+"""Stages of a model in training, forward and backward: graphs of AOTAutograd, rewritten by passes and by the author.
 
-AOTAutograd gives both graphs before there are values. A stage is compiled at its first call, whose values decide what is right and fast.
+AOTAutograd gives both graphs before there are values. A stage is compiled at its first call. Candidates are compared and timed on the
+values of that call.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
 from passnet.kernels._errors import is_fatal
 
-# Where PyTorch looks for tensors that a backward may overwrite: the first since 2.9, the second before.
+# Modules in which PyTorch decides which saved tensors a backward may overwrite: the first since PyTorch 2.9, the second before.
 _LOWERING = [f"torch._functorch._aot_autograd.{name}" for name in ("graph_compile", "jit_compile_runtime_wrappers")]
 _COLLECT = "collect_bw_donated_buffer_idxs"
 
-# Takes a list of its arguments and empties it, so that tensors saved for a backward are freed after their last use.
+# A function that takes a list of its arguments and empties the list, so that saved tensors are freed after their last use.
 Run = Callable[[list[Any]], Sequence[Any]]
 
 
 class _Boxed(torch.fx.graph.CodeGen):
-    """Code of a graph as a function of a list."""
+    """Generates the code of a graph as a function of one list."""
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, **_: Any) -> str:
         names = [name.split(":")[0].split("=")[0].strip() for name in free_vars if name != "self"]
@@ -51,7 +52,7 @@ class _Boxed(torch.fx.graph.CodeGen):
 
 
 def boxed(module: torch.fx.GraphModule) -> Run:
-    """The graph as a function of a list."""
+    """Returns the graph as a function of a list of its arguments."""
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
     graph.set_codegen(_Boxed())
@@ -69,7 +70,7 @@ class StageReport:
     texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The stage as plain data."""
+        """Returns the report as plain data."""
         return {"name": self.name, "regions": [region.as_dict() for region in self.regions], "notes": list(self.notes)}
 
 
@@ -84,7 +85,7 @@ class Stages:
     reports: list[StageReport] = field(default_factory=list)
 
     def differentiable(self, module: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]:
-        """The graph as a function whose results have gradients, both computed by compiled stages."""
+        """Returns the graph as a function whose results have gradients. Compiled stages compute results and gradients."""
         with _without_donated_buffers():
             return aot_module_simplified(
                 module,
@@ -92,7 +93,7 @@ class Stages:
                 fw_compiler=self._compiler("forward"),
                 bw_compiler=self._compiler("backward"),
                 inference_compiler=self._compiler("forward"),
-                # Saves for the backward what PyTorch saves; what fuses is decided by values, later.
+                # Saves for the backward the same tensors as PyTorch. Which operations are fused is decided later, when there are values.
                 partition_fn=default_partition,
                 decompositions={},
             )
@@ -107,12 +108,12 @@ class Stages:
             stage = Stage(own, self, report)
             return _untraced(stage) if name == "backward" else stage
 
-        # A backward within compiled code is compiled and called while Dynamo looks at each function.
+        # In compiled code, a backward is compiled and called while Dynamo traces. Dynamo must not trace the compilation.
         return torch._dynamo.disable(compile_stage)
 
 
 def _untraced(stage: Stage) -> Run:
-    """The stage as a function that Dynamo does not look into."""
+    """Returns the stage as a function that Dynamo does not trace."""
 
     @torch._dynamo.disable
     def call(values: list[Any]) -> Sequence[Any]:
@@ -137,8 +138,8 @@ class Stage:
     def __call__(self, values: list[Any]) -> Sequence[Any]:
         run = self.run
         if run is None:
-            # Threads may call a stage for the first time at once; only one of them may compile and report
-            # it.
+            # Several threads may make the first call at the same time. Only one of them may compile and
+            # report.
             with self._lock:
                 run = self.run = self.run or self._compiled(values)
         return run(values)
@@ -150,7 +151,7 @@ class Stage:
         if symbolic:
             self.report.notes.append("the author wrote nothing: sizes are symbolic")
             return best
-        # Formulas of normalisations pay where launches cost. On a CPU PyTorch's own kernels for them are faster.
+        # Formulas of normalisations are worthwhile where launches are expensive. On a CPU PyTorch's own kernels are faster.
         tables = [POINTWISE] if device_of(values).type == "cpu" else [ALL, POINTWISE]
         if not self.options.verify:
             tables = tables[:1]
@@ -165,7 +166,7 @@ class Stage:
         return best
 
     def _candidate(self, table: dict[Any, Any], values: Sequence[Any], best: Run) -> _Candidate | None:
-        """The stage with these formulas written out; None if it gains nothing over the best so far."""
+        """Returns the stage with these formulas written out; None if it is not faster than `best`."""
         try:
             candidate = _Candidate.of(self.module, table, self.options, values)
         except (NotAuthoredError, PassError) as error:
@@ -174,13 +175,13 @@ class Stage:
         except Exception as error:
             if is_fatal(error):
                 raise
-            # The caller has the graph of PyTorch and can run it instead.
+            # The caller runs the graph of PyTorch instead.
             self.report.notes.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
             return None
         self.report.notes += [note for note in candidate.notes if note not in self.report.notes]
         if not any(region.kept for region in candidate.regions):
             return None
-        # The backward was split for the strides that the forward promised, so they may not change.
+        # The backward was made for the strides that AOTAutograd recorded for the forward, so they must not change.
         if reason := _unlike(candidate.module, self.module):
             self.report.notes.append(f"a rewritten graph is not used: {reason}")
             return None
@@ -206,7 +207,7 @@ class _Candidate:
 
     @functools.cached_property
     def run(self) -> Run:
-        """The rewritten graph as a function of a list."""
+        """Returns the rewritten graph as a function of a list of its arguments."""
         return boxed(self.module)
 
     @classmethod
@@ -243,7 +244,7 @@ class _Candidate:
 def _judged(
     module: torch.fx.GraphModule, passes: Sequence[Pass], values: Sequence[Any]
 ) -> tuple[list[Region], dict[str, torch.fx.Graph]]:
-    """Leaves regions that are wrong or slow to PyTorch. Returns all regions, and the patterns of those that are left."""
+    """Leaves wrong or slow regions to PyTorch. Returns all regions, and the patterns of the regions that are left to PyTorch."""
     compile_ahead(module, passes)
     judge = Judge(module, passes, aliases=False)
     judge.run(*values)
@@ -257,10 +258,10 @@ def _judged(
 
 @contextlib.contextmanager
 def _without_donated_buffers() -> Iterator[None]:
-    """No saved tensor is marked for use by the backward as memory of its own.
+    """A context in which AOTAutograd marks no saved tensor as memory that the backward may overwrite.
 
-    AOTAutograd refuses a second backward (`retain_graph`) otherwise. Its option is read again when the backward runs, so that
-    it cannot be set for one function. Compilations of other threads lose no more than some reuse of memory.
+    With such marks, AOTAutograd refuses a second backward (`retain_graph`). Its option for them is read again when the backward
+    runs, so it cannot be set for one function. Compilations in other threads only lose some reuse of memory.
     """
     places = [module for name in _LOWERING if hasattr(module := sys.modules.get(name), _COLLECT)]
     saved = [getattr(module, _COLLECT) for module in places]
@@ -274,7 +275,10 @@ def _without_donated_buffers() -> Iterator[None]:
 
 
 def without_unused(module: torch.fx.GraphModule) -> None:
-    """Removes unused operations of a backward, also random numbers: the partition leaves copies of forward operators in it."""
+    """Removes unused operations of a backward, also those that draw random numbers.
+
+    The partition of forward and backward leaves copies of forward operators in the backward.
+    """
     for node in reversed(module.graph.nodes):
         schema = getattr(node.target, "_schema", None)
         is_pure = node.target is operator.getitem or (schema is not None and not schema.is_mutable)
@@ -288,9 +292,9 @@ def _placeholders(module: torch.fx.GraphModule) -> list[torch.fx.Node]:
 
 
 def _compared(module: torch.fx.GraphModule) -> list[int]:
-    """Places of the results that are compared.
+    """Returns the positions of the results that are compared.
 
-    Seeds that PyTorch's attention returns for its own backward are not: without dropout they are memory that nothing was written to.
+    The seeds that PyTorch's attention returns for its own backward are not compared: without dropout they are uninitialised memory.
     """
     outputs = list(module.graph.output_node().args[0])
     return [place for place, node in enumerate(outputs) if not _is_seed(node)]
@@ -305,7 +309,7 @@ def _is_seed(node: Any) -> bool:
 
 
 def _only(run: Callable[..., Sequence[Any]], places: Sequence[int]) -> Callable[..., Sequence[Any]]:
-    """The function with some of its results."""
+    """Returns a function that computes only the results at these positions."""
 
     def some(*values: Any) -> Sequence[Any]:
         results = run(*values)
@@ -315,7 +319,7 @@ def _only(run: Callable[..., Sequence[Any]], places: Sequence[int]) -> Callable[
 
 
 def _unlike(module: torch.fx.GraphModule, plain: torch.fx.GraphModule) -> str | None:
-    """A difference in the types of two graphs' results, which the other stage is written for."""
+    """Returns a difference in the types of the results of two graphs; None if there is none. The other stage relies on these types."""
     for ours, theirs in zip(_results(module, "example_value"), _results(plain, "val"), strict=True):
         if ours is None or theirs is None:
             continue

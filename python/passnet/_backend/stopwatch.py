@@ -1,4 +1,4 @@
-"""Times of two functions that compute the same, called in turns."""
+"""Measures the times of two functions that compute the same, called in turns."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from passnet._backend.recording import REPEATS, repeated
 _ROUNDS = 7
 _ROUND_NS = 100_000
 _MAX_REPEATS = 32
-# A comparison ends after this time, with the rounds that it has; three at least.
+# A comparison ends after this time, but not before three rounds.
 _BUDGET_NS = 1_000_000_000
 _LEAST_ROUNDS = 3
-# It also ends if all its rounds have a ratio outside of these: more rounds would not change who loses.
+# It also ends if the ratios of all rounds are on one side of this interval: more rounds would not change which side loses.
 _CLEAR = (0.93, 1.15)
 
 
-# Below this a difference is the clock's noise.
+# A ratio below this is noise of the clock.
 _NOISE = 1.02
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Times of two functions in nanoseconds by round, work of the device included."""
+    """Times of two functions in nanoseconds, one per round. They include the work of the device."""
 
     eager: tuple[float, ...]
     fused: tuple[float, ...]
 
     @property
     def eager_ns(self) -> float:
-        """Time of the first function in the round that was least disturbed."""
+        """Returns the time of the first function in its fastest round, in nanoseconds."""
         return min(self.eager)
 
     @property
     def fused_ns(self) -> float:
-        """Time of the second function in the round that was least disturbed."""
+        """Returns the time of the second function in its fastest round, in nanoseconds."""
         return min(self.fused)
 
     @property
     def loses(self) -> bool:
-        """Returns whether the second function is slower, by its best round as well as in most rounds: other work disturbs some."""
+        """Returns whether the second function is slower, both in its fastest round and in most rounds: other work disturbs some rounds."""
         return min(self.fused_ns / self.eager_ns, statistics.median(self._ratios)) > _NOISE
 
     @property
     def is_clear(self) -> bool:
-        """Returns whether the same function wins in every round, by far."""
+        """Returns whether the same function is clearly faster in every round."""
         return max(self._ratios) < _CLEAR[0] or min(self._ratios) > _CLEAR[1]
 
     @property
@@ -63,8 +63,8 @@ def compare_times(
 ) -> Comparison:
     """Calls two functions in turns.
 
-    With `graphed` the times are those of the device alone, as CUDA graphs, where both functions can be recorded: the host's
-    share of a call, which a graph does not have, decides nothing then.
+    With `graphed`, both functions are recorded as CUDA graphs if possible, and the times are those of the device alone. The
+    host's share of a call then does not count, because a CUDA graph does not have it.
     """
     if not graphed or device.type != "cuda":
         return _compared(eager, fused, device)
@@ -86,8 +86,8 @@ def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.
     started = time.perf_counter_ns()
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(_ROUNDS):
-        # The order changes, so that neither side always starts with the caches that the other left. Both sides are
-        # read within one round, so slow drift of the machine falls on both.
+        # The order alternates, so that neither side always starts with the caches that the other side left. Both sides
+        # are read within one round, so slow drift of the machine affects both.
         for place in (0, 1) if number % 2 else (1, 0):
             times[place].append(clocks[place].read())
         if number + 1 >= _LEAST_ROUNDS and (
@@ -98,14 +98,14 @@ def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.
 
 
 class _Clock:
-    """Times a function, with as many calls in a row as a reading needs to be steady."""
+    """Times a function. One reading covers so many calls in a row that it is stable."""
 
     def __init__(self, function: Callable[[], Any], device: torch.device) -> None:
         self.function = function
         self.device = device
         function()
         self.repeats = 1
-        # The first call above compiled and filled caches, so that this reading is a usual one.
+        # The call above has compiled and filled caches, so this reading is a typical one.
         self.repeats = max(1, min(_MAX_REPEATS, int(_ROUND_NS / max(self.read(), 1.0))))
 
     def read(self) -> float:

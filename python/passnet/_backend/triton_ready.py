@@ -1,7 +1,7 @@
-"""Triton made ready in a thread, while a call is captured.
+"""Prepares Triton in a thread while a call is captured.
 
 Before its first kernel, Triton hashes its own library for the keys of its cache, builds its link to the driver with a C compiler, and
-imports the language that argument types need. Together this takes about a second, most of it without Python's lock.
+imports its language module, which argument types need. Together this takes about a second, most of it without Python's lock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _thread: threading.Thread | None = None
 
 
 def begin() -> None:
-    """Starts the thread, once in a process, where a GPU is in use."""
+    """Starts the thread, once in a process, if a GPU is in use."""
     global _thread
     with _lock:
         if _thread is None and torch.cuda.is_initialized():
@@ -26,14 +26,14 @@ def begin() -> None:
 
 
 def wait() -> None:
-    """Waits for the thread, if there is one. A copy of the process must not be made before: it would have the locks of imports."""
+    """Waits for the thread, if there is one. Call it before a fork: the copy would otherwise have import locks that nothing releases."""
     if _thread is not None:
         _thread.join()
 
 
 def _prepare() -> None:
     for step in (_hash, _link, _import):
-        # Other versions of Triton have other names, and the first kernel meets any error again.
+        # Other versions of Triton have other names. Any other error occurs again at the first kernel, which reports it.
         with contextlib.suppress(Exception):
             step()
 

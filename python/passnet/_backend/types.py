@@ -1,4 +1,4 @@
-"""Types of values, noted at the nodes of a graph for the author."""
+"""Notes the types of values at the nodes of a graph, where the author reads them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 
 def uninitialized(value: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same type in new memory, whose elements are not set."""
+    """Returns a tensor of the same type in new uninitialised memory."""
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
 
 
 def without_data(value: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
-    """A tensor of the same type without data, as Dynamo notes it."""
+    """Returns a fake tensor of the same type, as Dynamo notes it."""
     with mode:
         return uninitialized(value)
 
 
 def typed_pattern(pattern: torch.fx.Graph, values: Sequence[Any]) -> torch.fx.Graph:
-    """A copy of a pattern whose parameters are these values, with the types that its operations give.
+    """Returns a copy of a pattern for these values of its parameters, with the types of its operations noted.
 
-    The tensors become inputs, everything else constants. It runs the pattern, which may write to the values.
+    Tensors become inputs; all other values become constants. This runs the pattern, which may write to the values.
     """
     graph = torch.fx.Graph()
     parameters = [node for node in pattern.nodes if node.op == "placeholder"]
@@ -49,6 +49,6 @@ def typed_pattern(pattern: torch.fx.Graph, values: Sequence[Any]) -> torch.fx.Gr
 
 
 def device_of(values: Sequence[Any]) -> torch.device:
-    """The device that a call with these values runs on: host tensors may go with those of a GPU."""
+    """Returns the device that a call with these values runs on. CPU tensors may occur next to tensors of a GPU."""
     devices = [value.device for value in values if isinstance(value, torch.Tensor)]
     return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))
