@@ -309,7 +309,7 @@ def _is_seed(node: Any) -> bool:
 
 
 def _only(run: Callable[..., Sequence[Any]], places: Sequence[int]) -> Callable[..., Sequence[Any]]:
-    """Returns a function that computes only the results at these positions."""
+    """Returns the function with only the results at these positions."""
 
     def some(*values: Any) -> Sequence[Any]:
         results = run(*values)

@@ -1,10 +1,10 @@
 """Capture of PyTorch models as GraphNet samples.
 
-:func:`capture` lets TorchDynamo trace a model and keeps every graph that Dynamo makes of it, with the values that the
-graph is called with. :func:`extract` writes them to disk in the sample layout of :mod:`passnet._capture.sample`.
+:func:`capture` lets TorchDynamo trace a model. It keeps each graph that Dynamo makes of the model, with the values that the graph
+is called with. :func:`extract` writes the graphs to disk in the sample layout of :mod:`passnet._capture.sample`.
 
-Dynamo traces with fake tensors, which have shapes and no values. A model that is one graph is therefore never run: capture
-stops where the graph would be called. Only a model with graph breaks is run, graph by graph, on real values.
+Dynamo traces with fake tensors, which have shapes and no values. So a model that is one graph never runs: capture stops before the
+call of the graph. Only a model with graph breaks runs, graph by graph, on real values.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _RECOMPILE_LIMIT = 1024
 
 
 class CaptureError(RuntimeError):
-    """A model that cannot be written down as graphs; the message says why."""
+    """A model cannot be captured as graphs; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CapturedGraph:
     """One graph of a model, and the values of its first call in the order of its placeholders.
 
-    Values that are not parameters are copies: the graph, or the model after it, may write to the originals.
+    Values that are not parameters are copies, because the graph or later code of the model may write to the originals.
     """
 
     module: torch.fx.GraphModule
     inputs: list[Any]
     stage: str = ""
-    """The stage of a training step (:mod:`passnet._capture.step`); empty outside of one."""
+    """The stage of a training step (:mod:`passnet._capture.step`); empty for a graph that is not from a training step."""
     left_out: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Operators that the model runs outside of its graphs, with the number of calls."""
 
@@ -51,12 +51,12 @@ class CapturedGraph:
         return sum(node.op not in ("placeholder", "output") for node in self.module.graph.nodes)
 
 
-# Functions for which Python has no syntax, as a sample can name them. Dynamo makes `operator.abs` of `abs(tensor)`.
+# Functions that a sample cannot name, with equal functions that it can. Dynamo captures `abs(tensor)` as `operator.abs`.
 _SPELLED: dict[Any, Any] = {operator.abs: torch.abs}
 
 
 class _Captured(BaseException):
-    """Ends a trace whose only graph is known. No model catches it, as one might catch an `Exception`."""
+    """Ends a trace after its only graph is captured. A `BaseException`, because a model might catch an `Exception`."""
 
 
 def capture(
@@ -67,12 +67,12 @@ def capture(
 ) -> list[CapturedGraph]:
     """Returns the graphs of ``model(*args, **kwargs)`` in the order in which they run.
 
-    Modules are put into evaluation mode, and the call is under ``torch.no_grad``. Parameters and buffers become
-    placeholders (``L_self_modules_...``); constants that Dynamo keeps as attributes become placeholders too, so that a
-    graph is closed. Each graph is called with concrete shapes. ``before_run`` is called where the model has to be run on
-    real values, before that.
+    Modules are put into evaluation mode, and the call runs under ``torch.no_grad``. Parameters and buffers become
+    placeholders (``L_self_modules_...``). Constants that Dynamo keeps as attributes become placeholders too, so that a
+    graph needs nothing but its inputs. Each graph is called with concrete shapes. If the model has to run on real values,
+    ``before_run`` is called first.
 
-    Raises :class:`CaptureError` where nothing was captured or a graph calls another graph.
+    Raises :class:`CaptureError` if nothing was captured, or if a graph calls another graph.
     """
     if isinstance(model, torch.nn.Module):
         model.eval()
@@ -84,13 +84,13 @@ def capture(
 
 
 def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> CapturedGraph | None:
-    """Returns the model as one graph; None where Dynamo has to break it."""
+    """Returns the model as one graph; None if Dynamo has to break the graph."""
     found: list[CapturedGraph] = []
 
     def backend(module: torch.fx.GraphModule, _example_inputs: list[Any]) -> Callable[..., Any]:
         def run(*values: Any) -> Any:
-            # The first call of the graph is all that is needed: shapes are in its values, and the rest of
-            # the model need not run.
+            # Capture needs only the first call of the graph: its values have the shapes, and the rest of
+            # the model does not have to run.
             found.append(close(module, values))
             raise _Captured
 
@@ -101,7 +101,7 @@ def _capture_whole(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     except _Captured:
         return found[0]
     except torch._dynamo.exc.TorchDynamoException:
-        # Running it part by part shows whether Dynamo or the model fails.
+        # The model runs part by part next, which shows whether Dynamo or the model failed.
         return None
     raise CaptureError("TorchDynamo found no tensor operation in the model")
 
@@ -125,14 +125,14 @@ def _capture_parts(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     compiled = trace(model, args, kwargs, backend, fullgraph=False)
     if not captured:
         raise CaptureError("TorchDynamo found no tensor operation in the model")
-    # A second call: the first one compiled, and operators of the compiler would be in the profile.
+    # Profiles a second call. The first call compiled, and its profile would have operators of the compiler.
     left_out = _outside(lambda: compiled(*args, **kwargs))
     return [dataclasses.replace(graph, left_out=left_out) for graph in captured]
 
 
 # Name of the calls of captured graphs in a profile.
 _INSIDE = "passnet::captured"
-# Operators that make memory, read a number or name a part of a tensor: they compute nothing that a graph would hold.
+# Operators that allocate memory, read a number or make a view. A graph loses no computation if it lacks them.
 _BOOKKEEPING = {
     *("aten::empty", "aten::empty_strided", "aten::empty_like", "aten::zeros", "aten::ones", "aten::full"),
     *("aten::detach", "aten::alias", "aten::clone", "aten::copy_"),
@@ -142,12 +142,15 @@ _BOOKKEEPING = {
 
 
 def _outside(call: Callable[[], Any]) -> dict[str, int]:
-    """Returns the operators that a compiled model runs outside of its graphs: parts that Dynamo passes over, such as an LSTM."""
+    """Returns the operators that a compiled model runs outside of its graphs, with the number of calls.
+
+    These are parts that Dynamo skips, such as an LSTM.
+    """
     with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         call()
     found: dict[str, int] = {}
     for event in profile.events() or ():
-        # Operators call others; only the outermost is one that the model calls.
+        # Operators call other operators. The model calls only the outermost one.
         is_outermost = event.cpu_parent is None or not _ancestors(event) & ({_INSIDE} | found.keys())
         if "::" in event.name and event.name not in (_INSIDE, *_BOOKKEEPING) and is_outermost:
             found[event.name] = found.get(event.name, 0) + 1
@@ -171,9 +174,9 @@ def trace(
     fullgraph: bool,
     gradients: bool = False,
 ) -> Callable[..., Any]:
-    """Calls the model under Dynamo with a separate backend, at fixed shapes. Returns the compiled model."""
-    # Dynamo remembers code that it compiled before, also for a model that is gone; it would not trace that
-    # again.
+    """Calls the model under Dynamo with `backend`, at fixed shapes. Returns the compiled model."""
+    # Dynamo does not trace code again that it compiled before, even if the model no longer
+    # exists.
     torch._dynamo.reset()
     limits = {"recompile_limit": _RECOMPILE_LIMIT, "accumulated_recompile_limit": _RECOMPILE_LIMIT}
     with torch.set_grad_enabled(gradients), torch._dynamo.config.patch(**limits):
@@ -192,12 +195,12 @@ def extract(
 ) -> list[Path]:
     """Captures ``model(*args, **kwargs)`` and writes its graphs below the directory ``out``.
 
-    One graph goes to ``out/name``; several (a model with graph breaks) to ``out/name/subgraph_0`` and so on. ``name`` is
-    the class of the model where it is not given. A sample of that name that is there already is replaced. ``metadata`` is
+    One graph goes to ``out/name``. Several graphs, of a model with graph breaks, go to ``out/name/subgraph_0`` and so on.
+    The default of ``name`` is the name of the model's class. An existing sample of that name is replaced. ``metadata`` is
     added to ``graph_net.json``.
 
-    Returns the sample folders in the order in which the graphs ran. Raises :class:`CaptureError`, ``SampleError`` where a
-    graph uses something that samples cannot express, and any exception of the model.
+    Returns the sample folders in the order in which the graphs ran. Raises :class:`CaptureError`, ``SampleError`` if a
+    graph uses an operation or a constant that samples cannot express, and any exception of the model.
     """
     name = name or type(model).__name__
     fields = {"source": "user", "model_name": name, **(metadata or {})}
@@ -205,10 +208,10 @@ def extract(
 
 
 def parts(name: str, graphs: Sequence[CapturedGraph]) -> list[sample.Part]:
-    """Returns the graphs of the model `name` with their folders and what their metadata says of each.
+    """Returns the graphs of the model `name` with their folders and their own fields of the metadata.
 
-    The graphs of a training step name one another (``linked``). Where the model runs operators outside of its graphs, all of them say so
-    (``partial``, ``left_out``).
+    The graphs of a training step name one another (``linked``). If the model runs operators outside of its graphs, the metadata
+    of all graphs says so (``partial``, ``left_out``).
     """
     linked = {graph.stage: f"{name}/{graph.stage}" for graph in graphs if graph.stage}
     left_out = next((dict(graph.left_out) for graph in graphs if graph.left_out), {})
@@ -223,7 +226,10 @@ def parts(name: str, graphs: Sequence[CapturedGraph]) -> list[sample.Part]:
 
 
 def close(module: torch.fx.GraphModule, values: Sequence[Any]) -> CapturedGraph:
-    """Turns the attributes that `module` reads into placeholders and pairs all placeholders with their values."""
+    """Turns the attributes that `module` reads into placeholders, and pairs all placeholders with their values.
+
+    Raises :class:`CaptureError` if an attribute is a nested graph.
+    """
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     inputs = [_frozen(value) for value in values]
@@ -263,7 +269,7 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    # Copies of parameters would double the memory of a model.
+    # Parameters are not copied: that would double the memory of a model.
     if isinstance(value, torch.nn.Parameter):
         return value
     return value.detach().clone() if isinstance(value, torch.Tensor) else value

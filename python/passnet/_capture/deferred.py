@@ -1,10 +1,10 @@
 """Initialisation of large weights on a sample of their elements.
 
-Capture needs the shapes of weights and their statistics, not their values. Inside :class:`DeferredInit` an initialiser
-that fills a large tensor fills a sample of :data:`SAMPLE` elements in its place, and is remembered. The tensor keeps its
-memory untouched, so that the system never provides it: a model of 10^9 parameters takes no more memory than a small one.
+Capture needs the shapes of weights and their statistics, not their values. Inside :class:`DeferredInit`, an initialiser of a large
+tensor fills a sample of :data:`SAMPLE` elements instead, and the operation is recorded. The memory of the tensor stays untouched, so
+the system never provides pages for it: a model of 10^9 parameters takes no more memory than a small model.
 
-An operation that needs values gets them: it first runs the recorded operations of the tensor that it reads, in order.
+Before an operation reads the values of such a tensor, the recorded operations of the tensor run in order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Elements that the initialiser fills of a large tensor: the error of a mean or a deviation is about 1/256 of it.
+# Number of elements in a sample. The error of a mean or a deviation is then about 1/256 of the deviation.
 SAMPLE = 1 << 16
 # Tensors with fewer elements are filled immediately.
 _THRESHOLD = 1 << 18
 
-# Initialisers set each element without looking at its position or its neighbours, so that a sample stands for all.
+# Initialisers that set each element independently of its position and its neighbours, so that a sample represents all elements.
 _FILLS = {"aten::normal_", "aten::uniform_", "aten::fill_", "aten::zero_", "aten::log_normal_", "aten::exponential_"}
 _POINTWISE = {
     *("aten::mul_", "aten::add_", "aten::sub_", "aten::div_", "aten::clamp_", "aten::clamp_min_", "aten::clamp_max_"),
@@ -29,7 +29,7 @@ _POINTWISE = {
 
 
 class _Pending:
-    """Operations still to be run on the memory of one tensor."""
+    """Operations that were recorded for the memory of one tensor and have not run."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.sample = torch.empty(SAMPLE, dtype=tensor.dtype)
@@ -37,20 +37,20 @@ class _Pending:
 
 
 class DeferredInit(TorchDispatchMode):
-    """The mode in which a model is built; afterwards it answers for the weights."""
+    """A mode for building a model. Afterwards it provides the weights: their samples, or their values."""
 
     def __init__(self) -> None:
         super().__init__()
-        # By the address of the memory. The remembered steps hold the tensors, so that no address is used twice.
+        # By the address of the memory. The recorded steps keep the tensors alive, so no address is used twice.
         self._pending: dict[int, _Pending] = {}
 
     def sample_of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Returns the elements to take statistics from: those of `tensor`, or the sample that stands for all of its memory."""
+        """Returns the elements to compute statistics from: those of `tensor`, or the sample that represents its memory."""
         pending = self._find(tensor)
         return tensor if pending is None else pending.sample
 
     def materialise(self) -> None:
-        """Fills all that was deferred."""
+        """Fills all tensors whose initialisation was deferred."""
         for address in list(self._pending):
             self._fill(address)
 
@@ -60,7 +60,7 @@ class DeferredInit(TorchDispatchMode):
         target = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if target is not None and self._defers(name, target, args[1:]):
             pending = self._pending.setdefault(_address(target), _Pending(target))
-            # The sample is filled at once, so that statistics need nothing more.
+            # The sample is filled immediately, so statistics can be read from it at any time.
             func(pending.sample, *args[1:], **kwargs)
             pending.steps.append((func, args, kwargs))
             return target
@@ -74,7 +74,7 @@ class DeferredInit(TorchDispatchMode):
         return name in _FILLS or (name in _POINTWISE and self._find(target) is not None)
 
     def _prepare(self, func: Any, target: torch.Tensor | None, args: Any, kwargs: dict[str, Any]) -> None:
-        """Prepares an operation on deferred memory: remembers writes to a part of it, ignores views, and fills the memory otherwise."""
+        """Prepares an operation on deferred memory: records writes to a part of it, ignores views, and fills the memory otherwise."""
         if _is_view(func):
             return
         pending = None if target is None else self._find(target)
@@ -87,8 +87,8 @@ class DeferredInit(TorchDispatchMode):
             # All of the memory is overwritten, so earlier pending steps have no effect.
             del self._pending[_address(target)]
         elif func._schema.name in ("aten::fill_", "aten::zero_", "aten::copy_"):
-            # For example a row of an embedding: too little to affect the statistics, but it must follow the earlier
-            # steps.
+            # A write to a part, for example a row of an embedding. It is too small to affect the statistics, but must
+            # run after the earlier steps.
             pending.steps.append((func, args, kwargs))
         else:
             self._fill(_address(target))

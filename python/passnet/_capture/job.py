@@ -1,4 +1,4 @@
-"""One model, from its recipe to samples on disk; runs in a separate process."""
+"""Captures one model, from its recipe to samples on disk. Runs in a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from passnet._zoo import BuiltModel, Call, Limits, Recipe, SpecError
 
 
 def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_shapes: bool) -> dict[str, Any]:
-    """Returns the line of this model: `status`, and with it `reason` or what was captured."""
+    """Returns the output line of this model: `status`, and `reason` or the fields of what was captured."""
     torch.manual_seed(seed)
     weights = DeferredInit()
     try:
@@ -37,7 +37,7 @@ def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_sh
 def _first_success(
     recipe: Recipe, built: BuiltModel, weights: DeferredInit, out: Path, seed: int, check_shapes: bool
 ) -> dict[str, Any]:
-    """Returns the outcome of the first call that can be captured, or else of the first call."""
+    """Returns the outcome of the first call that can be captured; if none can be, the outcome of the first call."""
     first: dict[str, Any] | None = None
     calls = iter(built.calls)
     while True:
@@ -63,7 +63,7 @@ def _first_success(
 
 
 def _size(model: Any) -> int | None:
-    """Returns the elements of the parameters of the model; None where it is a function."""
+    """Returns the number of elements of the model's parameters; None if the model is a function."""
     return sum(value.numel() for value in model.parameters()) if isinstance(model, torch.nn.Module) else None
 
 
@@ -116,7 +116,7 @@ def _write(
 
 def _failed(status: str, error: BaseException) -> dict[str, Any]:
     traceback.print_exception(error)
-    # The first line of Dynamo's messages is a heading.
+    # The first line of Dynamo's messages is a heading, so the reason is in a later line.
     explanation = next(
         (line for line in map(str.strip, str(error).splitlines()) if line.startswith("Explanation:")), None
     )

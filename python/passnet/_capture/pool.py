@@ -1,8 +1,8 @@
-"""Jobs in forked processes, several at a time, each with limits of time and memory.
+"""Runs jobs in forked processes, several at a time, each with limits on time and memory.
 
-A job is a function of no arguments that returns plain data. It runs in a fork of this process, so that modules imported here
-need not be imported again, in a separate session, so that every process that it starts ends with it. Anything that a job does (raise, exit,
-crash, hang, take all memory, print) is an :class:`Outcome` of that job alone.
+A job is a function without arguments that returns plain data. It runs in a fork of this process, so modules that are imported here need
+no second import. It runs in a separate session, so each process that it starts ends with it. If a job raises, exits, crashes, hangs,
+takes all memory or prints, this affects the :class:`Outcome` of that job only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Work, and the file for its output."""
+    """A function to run, and the file for its output."""
 
     key: Any
     work: Callable[[], Any]
@@ -61,9 +61,10 @@ class _Running:
 
 
 def run(jobs: Iterable[Job], parallel: int, seconds: float, memory_bytes: int) -> Iterator[Outcome]:
-    """Runs the jobs, at most `parallel` at a time, and gives their outcomes as they come.
+    """Runs the jobs, at most `parallel` at a time, and yields their outcomes in the order in which they end.
 
-    Ends early, without outcomes for running jobs, where the caller stops or the process that started this one is gone.
+    `seconds` and `memory_bytes` are the limits of one job. Ends early, without outcomes for running jobs, if the caller stops or the
+    parent of this process has ended.
     """
     waiting = iter(jobs)
     running: list[_Running] = []
@@ -91,13 +92,13 @@ def _start(job: Job) -> _Running:
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(job, sender, os.getpid()))
     process.start()
-    # The parent's copy would keep the pipe open after the job has ended.
+    # The copy in the parent would keep the pipe open after the job has ended.
     sender.close()
     return _Running(job, process, receiver, time.monotonic())
 
 
 def _look(one: _Running, seconds: float, memory_bytes: int) -> Outcome | None:
-    """Returns the outcome of a job that has ended or has to end."""
+    """Returns the outcome of a job that has ended or has exceeded a limit; None for any other job."""
     taken = time.monotonic() - one.started
     now = _resident_bytes(one.process.pid)
     one.peak_bytes = max(one.peak_bytes, now)
@@ -106,13 +107,13 @@ def _look(one: _Running, seconds: float, memory_bytes: int) -> Outcome | None:
         cpu_seconds = round(_cpu_seconds(one.process.pid), 3)
         return Outcome(one.job.key, status, round(taken, 3), cpu_seconds, one.peak_bytes, value, reason)
 
-    # First, so that a result that arrives at the limit of time still counts.
+    # Checked first, so that a result that arrives at the time limit still counts.
     if one.receiver.poll():
         try:
             status, value, reason = one.receiver.recv()
             return outcome(status, reason, value)
         except Exception:
-            # The pipe is closed, or holds what the job itself wrote there.
+            # The pipe is closed, or contains bytes that the code of the job wrote.
             one.process.join(_INTERVAL)
             return outcome("crashed", _cause(one.process.exitcode))
     if now > memory_bytes:
@@ -140,10 +141,10 @@ def _end(one: _Running) -> None:
 
 
 def _resident_bytes(pid: int) -> int:
-    """Returns the private memory of the process in bytes; 0 once it is gone."""
+    """Returns the private memory of the process in bytes; 0 if the process has ended."""
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            # Pages that are shared with the parent are not the job's.
+            # Counts private pages only: pages that are shared with the parent do not belong to the job.
             if line.startswith("RssAnon:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError):
@@ -152,9 +153,9 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Returns the CPU time of the process and of those of its children that have ended."""
+    """Returns the CPU time of the process and of its ended children, in seconds."""
     try:
-        # The name of the program comes first in brackets, and may have blanks and brackets in it.
+        # The name of the program comes first, in brackets. It may contain blanks and brackets.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError):
@@ -164,14 +165,14 @@ def _cpu_seconds(pid: int) -> float:
 def _child(job: Job, sender: multiprocessing.connection.Connection, parent: int) -> None:
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # The parent may have died before the signal was asked for.
+    # The parent may have ended before the death signal was requested.
     if os.getppid() != parent:
         os._exit(1)
     _redirect(job.log)
     with contextlib.suppress(OSError):
-        # If the machine itself runs out of memory, the model goes and not what waits for it.
+        # If the machine runs out of memory, the kernel kills this process first and not the parent.
         Path("/proc/self/oom_score_adj").write_text("1000")
-    # Objects of the parent stay in its pages, and traces make few cycles and many objects that look like them.
+    # A collection would write to, and so copy, the pages of the parent's objects. Traces make many objects and few cycles.
     gc.freeze()
     gc.disable()
     try:
@@ -184,7 +185,7 @@ def _child(job: Job, sender: multiprocessing.connection.Connection, parent: int)
     sys.stdout.flush()
     sys.stderr.flush()
     sender.send(message)
-    # The parent looks at memory and time, then ends the session: exit handlers and threads of the model have no say.
+    # The parent reads memory and time, then kills the session, so no exit handler or thread of the model runs.
     while True:
         signal.pause()
 

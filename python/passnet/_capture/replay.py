@@ -1,7 +1,7 @@
-"""A sample on disk is run again: its texts alone must give outputs of the shapes and dtypes that were captured.
+"""Runs a sample from disk and checks that its outputs have the shapes and dtypes that were captured.
 
-The run is on fake tensors, so that it takes no memory and little time; literals of the metas keep their values, since
-some graphs read a number out of a tensor. Where an output's shape depends on the values of inputs, any size will do.
+The run is on fake tensors, so it takes no memory and little time. Literals of the metas keep their values, because some graphs read a
+number from a tensor. If the shape of an output depends on the values of inputs, any size is accepted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, S
 from torch.utils._pytree import tree_leaves
 
 _PREFIX = "Program_weight_tensor_meta_"
-# Exceptions of operations that need values.
+# Exceptions that operations raise if they need values.
 _NEEDS_VALUES = (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -32,19 +32,19 @@ _NEEDS_VALUES = (
 
 
 class ReplayError(RuntimeError):
-    """A sample that does not do what its model did; the message says where they differ."""
+    """A sample does not run as its model did; the message says how they differ."""
 
 
 def expected_outputs(graph: torch.fx.Graph) -> list[Any]:
-    """Returns the outputs of a graph according to Dynamo: a (shape, dtype) for a tensor, the type for another value."""
+    """Returns the outputs of a graph according to Dynamo: (shape, dtype) of a tensor, the name of the type of another value."""
     nodes = tree_leaves(graph.output_node().args[0])
     return [_kind(node.meta.get("example_value") if isinstance(node, torch.fx.Node) else node) for node in nodes]
 
 
 def check(folder: Path, expected: Sequence[Any]) -> bool:
-    """Runs the sample; True if its outputs are as `expected`, False if that takes real values.
+    """Runs the sample. Returns True if its outputs are as `expected`, False if the run needs real values.
 
-    Raises :class:`ReplayError` where they differ or the run fails.
+    Raises :class:`ReplayError` if the outputs differ or the run fails.
     """
     graph_module = runpy.run_path(str(folder / "model.py"))["GraphModule"]()
     classes = runpy.run_path(str(folder / "weight_meta.py"))
@@ -82,7 +82,7 @@ def _kind(value: Any) -> Any:
 
 def _agree(ours: Any, theirs: Any) -> bool:
     if not isinstance(ours, tuple) or not isinstance(theirs, tuple):
-        # A number, or a value that Dynamo does not describe.
+        # One of the two is a number, or a value that Dynamo does not describe.
         return not isinstance(ours, tuple) or theirs == "NoneType"
     (shape, dtype), (other_shape, other_dtype) = ours, theirs
     same = [

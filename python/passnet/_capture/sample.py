@@ -6,14 +6,13 @@
 ``input_meta.py``                       empty, as in all published samples
 ``input_tensor_constraints.py``         symbolic dimensions; none here, since graphs are captured at concrete shapes
 ``graph_hash.txt``                      SHA-256 of ``model.py``
-``graph_net.json``                      metadata; written last, so that its presence says that the folder is complete
+``graph_net.json``                      metadata; written last, so a folder that has it is complete
 ======================================  ==========================================================================
 
-Where a choice differs from the published extractor: statistics keep six significant digits rather than three decimals
-(so that a standard deviation below 0.0005 is not replayed as a constant), literals keep nine, a floating tensor without
-negative values records ``min_val = 0``, and a symbolic integer records its value. Statistics are those of the values that the
-graph was captured with; of a large weight, those of a sample of what its initialiser gives (``graph_net.json`` then says
-``"statistics": "sampled"``).
+Differences from the published extractor: statistics have six significant digits instead of three decimals, so that a standard
+deviation below 0.0005 is not replayed as a constant. Literals have nine digits. A floating-point tensor without negative values has
+``min_val = 0``. A symbolic integer has its value. Statistics are those of the values that the graph was captured with. For a large
+weight, they are those of a sample that the initialiser filled, and ``graph_net.json`` has ``"statistics": "sampled"``.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from typing import Any
 
 import torch
 
-# Tensors with fewer elements are written down in full.
+# Tensors with fewer elements are written with all their values.
 LITERAL_LIMIT = 64
-# Elements that statistics look at in one go.
+# Number of elements that statistics are computed of at a time.
 _PIECE = 1 << 22
 
 # Namespaces of operators that PyTorch defines.
@@ -43,7 +42,7 @@ _SAMPLE_FILES = ("graph_net.json", "model.py", "weight_meta.py")
 
 
 class SampleError(RuntimeError):
-    """A graph that the sample format cannot hold, or a folder that is not a sample; the message says why."""
+    """A graph cannot be written as a sample, or a folder is not a sample; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +66,9 @@ class TensorMeta:
     ) -> TensorMeta:
         """Describes `value`, a tensor or a Python number, by the rules of the format.
 
-        Where `sample` is given, statistics are those of its elements: `value` is large and was not filled.
+        If `sample` is given, statistics are those of its elements: `value` is large, and its memory was not filled.
         """
-        # `bool` first, because it is an `int` in Python.
+        # `bool` is checked first, because `bool` is a subclass of `int`.
         if isinstance(value, bool) or not isinstance(value, torch.Tensor | int | float):
             raise SampleError(f"input `{name}` is a {type(value).__name__}; a sample holds tensors and integers only")
         tensor = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value)
@@ -107,7 +106,7 @@ class TensorMeta:
         ]
         if self.data is not None:
             lines.append(f"    data = [{', '.join(_literal(x) for x in self.data)}]")
-        # Integers with bounds have no line `data`.
+        # A class of integers with bounds has no line `data`.
         elif self.max_val is None:
             lines.append("    data = None")
         if self.min_val is not None:
@@ -118,7 +117,7 @@ class TensorMeta:
 
 
 def model_source(graph: torch.fx.Graph) -> str:
-    """Returns the text of ``model.py``. Raises :class:`SampleError` where the graph leaves the language of samples."""
+    """Returns the text of ``model.py``. Raises :class:`SampleError` if the graph needs names that samples cannot have."""
     text = "\n".join(line.rstrip() for line in graph.python_code("self").src.strip().splitlines())
     tree = ast.parse(text)
     free = _check_language(tree)
@@ -160,9 +159,9 @@ class Part:
     module: torch.fx.GraphModule
     inputs: Sequence[Any]
     folder: str = ""
-    """Folder of the graph below that of its model; empty for a model of one graph."""
+    """Folder of the graph, relative to the folder of its model; empty for a model of one graph."""
     fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of its ``graph_net.json`` in addition to those of the model."""
+    """Fields of the graph's ``graph_net.json`` in addition to those of the model."""
 
 
 def write_model(
@@ -174,11 +173,11 @@ def write_model(
 ) -> list[Path]:
     """Writes the graphs of one model and returns their folders.
 
-    `sample_of` chooses the elements that represent a tensor in the statistics. The folder `out/name` appears complete: it is
-    written next to its place and renamed.
+    `sample_of` chooses the elements that represent a tensor in the statistics. The folder `out/name` is never incomplete: it is
+    written under another name and renamed.
     """
     target = out / name
-    # The folder is replaced below: a wrong `--out` must not delete something else.
+    # The folder is replaced below. A wrong `--out` must not delete files that are not samples.
     if target.exists() and not _is_sample(target):
         raise SampleError(f"{target} exists and is not a sample; choose another name or remove it")
     staging = out / f".{name.replace('/', '_')}.partial"
@@ -205,21 +204,21 @@ def write_model(
 
 
 def _is_sample(folder: Path) -> bool:
-    """Returns whether a folder is a sample, or holds those of a model."""
+    """Returns whether a folder is a sample, or contains the samples of a model."""
     return any((place / file).is_file() for place in (folder, *folder.glob("*")) for file in _SAMPLE_FILES)
 
 
 def custom_operators(graph: torch.fx.Graph) -> list[str]:
-    """Returns the operators of the graph that PyTorch does not define: a package has to be imported before the sample runs."""
+    """Returns the operators of the graph that PyTorch does not define. The package that defines them has to be imported before a run."""
     targets = [node.target for node in graph.nodes if node.op == "call_function"]
-    # An operator, or all overloads of a name.
+    # A target is one overload of an operator, or all overloads of a name.
     names = {target._schema.name for target in targets if hasattr(target, "_schema")}
     names |= {target._qualified_op_name for target in targets if hasattr(target, "_qualified_op_name")}
     return sorted(name for name in names if name.partition("::")[0] not in _NAMESPACES)
 
 
 def _check_language(tree: ast.Module) -> set[str]:
-    """Checks that the printed `forward` needs only what samples may name; returns the free names that it uses."""
+    """Checks that the printed `forward` uses only names that samples may use. Returns its free names."""
     function = tree.body[0]
     if len(tree.body) != 1 or not isinstance(function, ast.FunctionDef):
         raise SampleError("the graph needs more than one function")
@@ -247,8 +246,8 @@ def _constraints(metas: Sequence[TensorMeta]) -> str:
 
 
 def _moments(tensor: torch.Tensor) -> tuple[float, float]:
-    """Mean and unbiased standard deviation (0 of a single element), summed in double precision and in pieces, so that no copy
-    of a large tensor is made."""
+    """Returns the mean and the unbiased standard deviation (0 for a single element). Sums are in float64 and in pieces, so that no
+    copy of a large tensor is made."""
     pieces = tensor.flatten().split(_PIECE)
     mean = sum(piece.double().sum().item() for piece in pieces) / tensor.numel()
     if tensor.numel() == 1:

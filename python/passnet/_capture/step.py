@@ -1,11 +1,11 @@
-"""The graphs of one training step of a model: forward and backward, as AOTAutograd makes them.
+"""Captures the graphs of one training step of a model: forward and backward, as AOTAutograd makes them.
 
-Dynamo gives the graph of the model in training mode, AOTAutograd that of its forward, which also returns what the backward needs,
-and that of its backward. Both are called once on real values, so that statistics of saved tensors and gradients are measured.
-Gradients of the results are drawn from N(0, 1).
+Dynamo gives the graph of the model in training mode. AOTAutograd gives the graph of its forward, which also returns the tensors that
+the backward needs, and the graph of its backward. Both are called once on real values, so that statistics of saved tensors and of
+gradients are measured. Gradients of the results are drawn from N(0, 1).
 
-Operators are written as functions of torch where aten has one of the same meaning (:mod:`passnet._backend.aten`); others stay
-operators of aten. No formula is written out: each operator is one that PyTorch runs.
+Operators of aten are written as functions of torch if torch has a function of the same meaning (:mod:`passnet._backend.aten`); others
+stay operators of aten. No operator is decomposed into its formula: each is an operator that PyTorch runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INFERENCE, FORWARD, BACKWARD = "eval_forward", "train_forward", "train_backward"
 
 
 class _Stepped(BaseException):
-    """Ends a trace whose step is captured. No model catches it, as one might catch an `Exception`."""
+    """Ends a trace after its step is captured. A `BaseException`, because a model might catch an `Exception`."""
 
 
 def capture_step(
@@ -39,10 +39,10 @@ def capture_step(
 ) -> list[CapturedGraph]:
     """Returns the graphs of a model in evaluation mode, of its forward in training mode, and of its backward, in this order.
 
-    Weights, and results that have gradients, are those of one call. ``before_run`` is called before the model needs the values of its
-    weights. The model stays in training mode.
+    Weights, and results that have gradients, are those of one call. ``before_run`` is called before the values of weights are
+    needed. The model stays in training mode.
 
-    Raises :class:`CaptureError` where Dynamo breaks the graph, or no result of the model has a gradient.
+    Raises :class:`CaptureError` if Dynamo breaks the graph, or if no result of the model has a gradient.
     """
     if not isinstance(model, torch.nn.Module):
         raise CaptureError("a training step can only be captured from a module, and this is a function")
@@ -52,7 +52,8 @@ def capture_step(
             f"the model has {len(graphs)} graphs; a training step can be captured of a model with one graph only"
         )
     before_run()
-    # In a fork PyTorch makes its thread pool again at the next use. A thread of autograd that asks at the same time ends the process.
+    # In a fork, PyTorch makes its thread pool again at the next use. If a thread of autograd uses it at the same time, the process
+    # crashes. So the pool is made here.
     torch.set_num_threads(torch.get_num_threads())
     model.train()
     found: list[CapturedGraph] = []
@@ -74,7 +75,7 @@ def capture_step(
 def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[CapturedGraph, CapturedGraph]:
     """Returns the forward and backward of a graph of Dynamo, called with these values."""
     closed = close(module, values)
-    # From the original values: copies in `closed` are detached.
+    # Read from the original values, because the copies in `closed` are detached.
     wanted = [isinstance(value, torch.Tensor) and value.requires_grad for value in values]
     wanted += [False] * (len(closed.inputs) - len(wanted))
     given = [
@@ -82,7 +83,7 @@ def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[Captured
         for value, flag in zip(closed.inputs, wanted, strict=True)
     ]
     stages: dict[str, _Stage] = {}
-    # The backward is compiled with the forward, not when the engine first runs it.
+    # Makes AOTAutograd compile the backward together with the forward, not at the first run of the backward.
     with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
         step = aot_module_simplified(
             closed.module,
@@ -103,9 +104,9 @@ def _step(module: torch.fx.GraphModule, values: Sequence[Any]) -> tuple[Captured
 
 
 def _gradients(forward: _Stage, backward: _Stage) -> list[Any]:
-    """Returns the arguments of the backward: what the forward saved, and gradients of its results.
+    """Returns the arguments of the backward: values that the forward saved, and gradients of its results.
 
-    A saved value has the name of the result of the forward.
+    The placeholder of a saved value has the name of a result of the forward.
     """
     saved = dict(zip((str(node) for node in forward.module.graph.output_node().args[0]), forward.results, strict=True))
     values = []
@@ -114,13 +115,13 @@ def _gradients(forward: _Stage, backward: _Stage) -> list[Any]:
             values.append(saved[node.name])
             continue
         like = node.meta["val"]
-        # No loss is known, so there is no true gradient of the results.
+        # Without a loss, the gradients of the results are random.
         values.append(torch.randn(like.shape, dtype=like.dtype))
     return values
 
 
 class _Stage:
-    """A graph of AOTAutograd. It is called with a list of its arguments, and keeps those of its first call."""
+    """A graph of AOTAutograd, called with a list of its arguments. Keeps the arguments of its first call."""
 
     _boxed_call = True
 
@@ -138,7 +139,7 @@ class _Stage:
         return stages[name]
 
     def __call__(self, values: list[Any]) -> Any:
-        # The wrapper of AOTAutograd writes to buffers after the call.
+        # Copies, because the wrapper of AOTAutograd writes to buffers after the call.
         self.inputs = [
             value.clone() if isinstance(value, torch.Tensor) and not value.requires_grad else value for value in values
         ]
@@ -149,7 +150,7 @@ class _Stage:
         return self.results
 
     def captured(self, names: Sequence[str]) -> CapturedGraph:
-        """Returns the graph in functions of torch, its inputs named as those of the model are."""
+        """Returns the graph in functions of torch. Its inputs have the names of the model's inputs."""
         if self.inputs is None:
             raise CaptureError(f"the {self.name} was not called")
         graph = CapturedGraph(in_torch(self.module), self.inputs)
@@ -166,7 +167,7 @@ class _Stage:
 
 
 def _drop_marks(module: torch.fx.GraphModule) -> None:
-    """Removes `detach`, which means nothing without gradients, and writes constants without elements as calls."""
+    """Removes `detach`, which has no effect without gradients, and writes constants without elements as calls."""
     for node in list(module.graph.nodes):
         if node.op == "call_function" and node.target is torch.detach:
             node.replace_all_uses_with(node.args[0])
@@ -181,22 +182,22 @@ def _drop_marks(module: torch.fx.GraphModule) -> None:
 
 
 def _drop_absent_results(graph: torch.fx.Graph) -> None:
-    """Removes results that are None: gradients of what has none."""
+    """Removes results that are None: gradients of inputs that have no gradient."""
     output = graph.output_node()
     output.args = (tuple(value for value in output.args[0] if value is not None),)
 
 
 def _rename(graph: torch.fx.Graph, names: Sequence[str]) -> None:
-    """Gives each input that AOTAutograd numbered, ``primals_3``, the name that Dynamo gave it."""
+    """Renames each input that AOTAutograd numbered, such as ``primals_3``, to the name that Dynamo gave it."""
     for node in graph.find_nodes(op="placeholder"):
         number = node.target.removeprefix("primals_")
-        # AOTAutograd counts from 1, and adds further placeholders.
+        # AOTAutograd counts from 1 and adds further placeholders.
         if number.isdecimal() and 0 < int(number) <= len(names):
             node.target = node.name = names[int(number) - 1]
 
 
 class _Views(torch.fx.Interpreter):
-    """Runs a graph on contiguous inputs and makes a `reshape` of each `view` that they do not allow."""
+    """Runs a graph on contiguous inputs, and replaces each `view` that fails on them by a `reshape`."""
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if target != "view":
@@ -216,7 +217,10 @@ class _Views(torch.fx.Interpreter):
 
 
 def _reshape_where_views_fail(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
-    """Samples know shapes of inputs and no strides: a saved tensor that was a permuted view is contiguous in its sample."""
+    """Replaces views that fail on contiguous inputs by reshapes.
+
+    Samples have shapes of inputs but no strides, so a saved tensor that was a permuted view is contiguous in its sample.
+    """
     with FakeTensorMode(), torch.no_grad():
         fakes = [
             torch.empty(value.shape, dtype=value.dtype) if isinstance(value, torch.Tensor) else value

@@ -1,1 +1,1 @@
-"""Compilation of whole models: capture by Dynamo, a light callable with native guards, verified regions, CUDA graphs."""
+"""Compilation of whole models: capture by Dynamo, calls with native guards, verified regions, CUDA graphs."""

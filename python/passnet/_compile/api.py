@@ -32,8 +32,8 @@ def compile(
     - `author`: `"fuse"`, the built-in author, writes passes for the remaining operations; `None` writes none.
     - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` uses them if they are faster.
     - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops wrong and slower regions.
-    - `freeze`: computes once what depends on parameters and buffers alone, folds batch norm into weights, and places the
-      channels of images and weights innermost if that is faster. Parameters and buffers are then constants, until `refresh`.
+    - `freeze`: computes once all values that depend only on parameters and buffers, folds batch norm into weights, and places
+      the channels of images and weights innermost if that is faster. Parameters and buffers are then constants, until `refresh`.
     - `training`: whether calls that require gradients are compiled, forward and backward; otherwise the model itself runs.
     - `then`: `"inductor"` lets TorchInductor compile the rest if that is faster, in calls without gradients.
     - `cache_dir`: directory for passes that other processes can reuse (default: `compile` in `PASSNET_CACHE`).
@@ -52,5 +52,5 @@ def compile(
         cache_dir=cache_dir,
         limit=limit,
     )
-    # Kinds of calls are checked once; compiling again is with the options given last.
+    # A compiled model is not compiled twice: its model is compiled again with these options.
     return Compiled(model.model if type(model) is Compiled else model, options)

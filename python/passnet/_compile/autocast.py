@@ -1,6 +1,6 @@
-"""Autocast in a captured call without gradients: the casts that it makes become calls of the graph, which then runs without it.
+"""Replaces autocast in a captured call without gradients: its casts become calls of the graph, which then runs without autocast.
 
-A pass replaces operations of known types. Under autocast the types that an operation computes in are not those of its arguments.
+A pass replaces operations of known types. Under autocast, an operation computes in types other than those of its arguments.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Casts = dict[torch.fx.Node, torch.dtype]
 
 
 class ImplicitCastError(Exception):
-    """Casts of autocast cannot be written into a graph; the message says why."""
+    """The casts of autocast cannot be written into a graph; the message says why."""
 
 
 @contextlib.contextmanager
 def disabled() -> Iterator[None]:
-    """Switches autocast off for all devices, and leaves its cache as it is."""
+    """Switches autocast off for all devices, without clearing its cache."""
     devices = autocast_devices()
     for device in devices:
         torch.set_autocast_enabled(device, False)
@@ -47,8 +47,8 @@ def disabled() -> Iterator[None]:
 def uncached() -> Iterator[None]:
     """Switches the cache of autocast off for this thread.
 
-    Code in Python that runs below autocast, such as Dynamo's tensors without data, waits for the interpreter while autocast holds the lock of that
-    cache. A thread that leaves autocast has the interpreter and waits for the lock.
+    This prevents a deadlock. Python code that runs below autocast, such as that of fake tensors, waits for the interpreter lock while
+    autocast holds the lock of its cache. Another thread that leaves autocast holds the interpreter lock and waits for that of the cache.
     """
     has_cache = torch.is_autocast_cache_enabled()
     torch.set_autocast_cache_enabled(False)
@@ -59,7 +59,7 @@ def uncached() -> Iterator[None]:
 
 
 class CastWeights:
-    """Weights in the type that autocast casts them to. Autocast casts a weight once until it is left, and so do these."""
+    """Weights in the type that autocast casts them to. As in autocast, a weight is cast once and kept until autocast is left."""
 
     def __init__(self, weights: list[torch.Tensor], casts: list[torch.Tensor]) -> None:
         self.weights = weights
@@ -75,10 +75,10 @@ class CastWeights:
             self._kept = self._kept_by_autocast() if torch.is_autocast_cache_enabled() else None
 
     def _kept_by_autocast(self) -> StorageWeakRef:
-        """A reference to memory that is released when the cache of autocast is cleared.
+        """Returns a reference to memory that is released when the cache of autocast is cleared.
 
-        The cast of a tensor, which autograd saves. A dispatch mode would see it too, but would wait for the interpreter while autocast
-        holds the lock of its cache, for which a thread may wait that has the interpreter.
+        The memory is that of a cast tensor, read from what autograd saves. A dispatch mode would see the cast too, but could cause
+        the deadlock that `uncached` describes.
         """
         is_enabled, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
         torch.set_autocast_enabled("cpu", True)
@@ -93,11 +93,11 @@ class CastWeights:
 
 
 def run_without(run: Run, weights: CastWeights) -> Run:
-    """The function for calls under the autocast that is enabled now, which it switches off."""
+    """Returns a function for calls under the currently enabled autocast. It switches autocast off, runs `run`, and switches it on again."""
     devices = autocast_devices()
     switch = torch.set_autocast_enabled
 
-    # Not `disabled`: a context manager in Python costs a microsecond in each call.
+    # Does not use `disabled`: a context manager in Python costs a microsecond per call.
     def call(*inputs: Any) -> Sequence[Any]:
         if weights.casts:
             weights.renew()
@@ -113,18 +113,18 @@ def run_without(run: Run, weights: CastWeights) -> Run:
 
 
 def write_casts(captured: Captured) -> CastWeights:
-    """Changes the captured graph so that without autocast it computes what it computes under the one that is enabled.
+    """Changes the captured graph so that it computes without autocast what it computes under the currently enabled autocast.
 
-    The casts of weights that autocast keeps become state of the graph, which is returned.
+    Returns the casts of weights that autocast caches. They become state of the graph.
 
-    Raises `ImplicitCastError` if an operation has casts within itself, if the graph switches autocast itself, or if the new graph gives
-    another result; the graph is then as it was.
+    Raises `ImplicitCastError` if an operation makes casts inside, if the graph switches autocast itself, or if the new graph gives
+    another result. The graph is unchanged in these cases.
     """
     module = captured.module
     if enters_mode(module.graph):
         raise ImplicitCastError("the model enters a mode of PyTorch itself")
     finder = _Finder(module)
-    # With the cache, a weight that was cast before is not cast again.
+    # Without the cache, so that all casts are made and seen, also those of weights that were cast before.
     with uncached(), captured.undisturbed() as theirs:
         expected = finder.run(*theirs)
     written = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
@@ -139,7 +139,7 @@ def write_casts(captured: Captured) -> CastWeights:
 
 
 def _kept(captured: Captured, graph: torch.fx.Graph) -> dict[str, torch.Tensor]:
-    """The weights, by the name of their placeholder, whose casts autocast keeps."""
+    """Returns the weights whose casts autocast caches, by the name of their placeholder."""
     names = [node.name for node in graph.nodes if node.op == "placeholder"]
     state = dict(zip(names[len(captured.used) :], captured.state, strict=True))
     return {
@@ -150,14 +150,14 @@ def _kept(captured: Captured, graph: torch.fx.Graph) -> dict[str, torch.Tensor]:
 
 
 class _Finder(torch.fx.Interpreter):
-    """Runs a graph under autocast, and finds for each call the arguments to cast so that it gives the same without."""
+    """Runs a graph under autocast, and finds for each call the casts of arguments that give the same result without autocast."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         super().__init__(module)
         self.casts: dict[str, dict[str, torch.dtype]] = {}
-        """By name of a call, the types of those of its arguments, by name, that are cast."""
+        """For each call, by name: the arguments that are cast, by name, with the types they are cast to."""
         self.values: dict[tuple[str, torch.dtype], torch.Tensor] = {}
-        """Values as they are cast."""
+        """Values after their casts, by name of the value and type of the cast."""
 
     def run_node(self, node: torch.fx.Node) -> Any:
         if node.op not in ("call_function", "call_method"):
@@ -165,7 +165,7 @@ class _Finder(torch.fx.Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(node)
         tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         versions = _versions(tensors)
-        # A call may draw numbers; it is repeated without autocast from the same state.
+        # A call may draw random numbers. Its repetition without autocast starts from the same state.
         random = torch.random.get_rng_state()
         with _Watch() as watch:
             result = _call(node, args, kwargs)
@@ -184,26 +184,26 @@ class _Finder(torch.fx.Interpreter):
         raise ImplicitCastError(f"`{node.name}` casts values within itself")
 
     def _explicit(self, node: torch.fx.Node, values: dict[torch.fx.Node, torch.Tensor], random: torch.Tensor) -> Any:
-        """The result of a call without autocast, of these values in place of those of the graph; None if it refuses them."""
+        """Returns the result of a call without autocast on these values; None if the call raises an exception for their types."""
         args, kwargs = _replaced(node, lambda operand: values.get(operand, self.env[operand]))
         after = torch.random.get_rng_state()
         torch.random.set_rng_state(random)
         try:
             with disabled():
                 return _call(node, args, kwargs)
-        except RuntimeError:  # Types that do not fit.
+        except RuntimeError:  # The operation does not support these types.
             return None
         finally:
             torch.random.set_rng_state(after)
 
 
 def _versions(tensors: Sequence[torch.Tensor]) -> list[int]:
-    """Returns the number of writes to each tensor; inference tensors do not count them."""
+    """Returns the number of writes to each tensor; inference tensors have no count."""
     return [0 if tensor.is_inference() else tensor._version for tensor in tensors]
 
 
 class _Watch(TorchDispatchMode):
-    """Notes the casts that are made."""
+    """Records the casts that operators make."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -222,14 +222,14 @@ def _proposals(
     values: dict[torch.fx.Node, Any],
     seen: Sequence[tuple[torch.Tensor, torch.dtype]],
 ) -> Iterator[Casts]:
-    """Casts of arguments that may be those of an operation: none, those that were seen, and all to the type that all casts were to."""
-    # A conversion such as `x.to(torch.float16)` casts on its own.
+    """Yields sets of casts that may explain a result: no casts, the casts that were seen, and casts of all arguments to the one type seen."""
+    # A conversion such as `x.to(torch.float16)` makes its cast itself.
     yield {}
     yield {operand: dtype for operand in operands for value, dtype in seen if value is values[operand]}
     dtypes = {dtype for _, dtype in seen}
     if len(dtypes) == 1:
         (dtype,) = dtypes
-        # Within the operation a view of the argument was cast.
+        # The operation cast a view of its argument.
         yield {operand: dtype for operand in operands if values[operand].dtype.is_floating_point}
 
 
@@ -256,7 +256,10 @@ def _are_equal(a: Any, b: Any) -> bool:
 
 
 def _insert(module: torch.fx.GraphModule, finder: _Finder, kept: dict[str, torch.Tensor]) -> CastWeights:
-    """Adds the casts to a graph, each once for a value and type: as calls, and as more placeholders for weights that are kept."""
+    """Adds the casts to a graph, each once per value and type.
+
+    A cast of a weight that autocast caches becomes a placeholder; any other cast becomes a call.
+    """
     graph, mode = module.graph, FakeTensorMode()
     *_, last = (node for node in graph.nodes if node.op == "placeholder")
     known: dict[tuple[str, torch.dtype], torch.fx.Node] = {}
@@ -265,7 +268,7 @@ def _insert(module: torch.fx.GraphModule, finder: _Finder, kept: dict[str, torch
     def added(key: tuple[str, torch.dtype], operand: torch.fx.Node, user: torch.fx.Node) -> torch.fx.Node:
         nonlocal last
         value = finder.values[key]
-        # Autocast keeps casts to its lower types only.
+        # Autocast caches only casts to float16 and bfloat16.
         if operand.name in kept and value.dtype in (torch.float16, torch.bfloat16):
             with graph.inserting_after(last):
                 last = node = graph.placeholder(f"{operand.name}_cast")

@@ -1,4 +1,4 @@
-"""From a captured call to the function that runs it: passes, verification, CUDA graph."""
+"""Builds the function that runs a captured call: passes, verification, CUDA graph."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Run = Callable[..., Sequence[Any]]
 
 
 class Built:
-    """A captured call, ready to run: `run` takes the inputs that the graph uses."""
+    """A captured call that is ready to run: `run` takes the inputs that the graph uses."""
 
     def __init__(self, run: Run, report: Specialisation, graphed: GraphedCall | None) -> None:
         self.run = run
@@ -52,10 +52,10 @@ class Built:
 
 
 def build(captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None) -> Built:
-    """Rewrites, verifies and records a captured call. `pool` is for a CUDA graph, if one is wanted."""
+    """Rewrites, verifies and records a captured call. `pool` is the memory for a CUDA graph; None if no CUDA graph is wanted."""
     started = time.perf_counter()
     report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
-    # The host's share of a call does not count where there will be a CUDA graph.
+    # If the call becomes a CUDA graph, the host's share of its time does not count.
     on_device = pool is not None and refusal(captured) is None
     if options.freeze:
         _freeze(captured, report, graphed=on_device)
@@ -66,7 +66,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
             with captured.undisturbed() as example:
                 report.notes += _lay_out(captured, example, graphed=on_device)
     module = captured.module
-    # Kept unchanged: it is compared with, and runs if the rewritten graph loses.
+    # Kept unchanged. The rewritten graph is compared with it, and it runs if the rewritten graph is slower.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     with captured.undisturbed() as example:
         note_strides(module, example)
@@ -93,7 +93,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
             run = _rest(plain, run, used, captured, example, options, report)
         graphed = _graphed(captured, run, pool, options, example, report) if pool is not None else None
     for node in (*module.graph.nodes, *plain.graph.nodes):
-        # Types of values that only compilation needs.
+        # Removes the noted types of values, which only compilation needs.
         node.meta.clear()
     report.compile_s += time.perf_counter() - started
     return Built(graphed or _with_state(run, captured.state), report, graphed)
@@ -104,7 +104,7 @@ def _operations(module: torch.fx.GraphModule) -> int:
 
 
 def _freeze(captured: Captured, report: Specialisation, *, graphed: bool) -> None:
-    """Makes constants of the weights: computes what depends on them alone, folds batch norm, and lays images out."""
+    """Treats the weights as constants: computes all values that depend on weights only, folds batch norm, and chooses the layout of images."""
 
     with captured.undisturbed() as example:
         report.notes.append(fold_constants(captured, example))
@@ -114,7 +114,7 @@ def _freeze(captured: Captured, report: Specialisation, *, graphed: bool) -> Non
 
 
 def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bool) -> list[str]:
-    """Lays images out on a GPU, where that is faster although weights are laid out in each call. Returns a note if it was done."""
+    """Places channels innermost on a GPU if that is faster, with the time to copy the weights in each call. Returns notes for the report."""
     if device_of(example).type == "cpu":
         return []
     before = captured.module
@@ -125,7 +125,7 @@ def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bo
 def _rewrite(
     captured: Captured, known: Sequence[Pass], options: Options, store: Store, report: Specialisation
 ) -> list[Pass]:
-    """Applies the passes of the author to what the known ones leave, and returns those whose places can be verified."""
+    """Applies the known passes, then the passes of the author to the remaining operations. Returns the passes whose places can be verified."""
     module = captured.module
     used: list[Pass] = []
     if options.author is not None:
@@ -146,7 +146,7 @@ def _rewrite(
 
 
 def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
-    """Leaves regions to PyTorch whose results share memory with each other: without comparison this would not be detected."""
+    """Leaves regions to PyTorch if their results share memory with each other, because nothing compares them later."""
     for node, rule in regions_of(module.graph, passes).items():
         if may_share_results(node, rule):
             drop(module.graph, node, rule)
@@ -154,8 +154,8 @@ def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
 
 
 def _usable(rule: Pass, captured: Captured, options: Options, *, warns: bool) -> Pass:
-    # Where the graph writes to arguments, a call is checked again each time: later arguments may share memory, and a
-    # replacement that fails after something was written cannot be computed again.
+    # If the graph writes to arguments, each call is checked again: later arguments may share memory, and a call
+    # that fails after a write cannot be computed again.
     if captured.mutated:
         return with_fallback(rule, Refusals(rule.name, warns=warns), verify=options.verify)
     return direct(rule)
@@ -174,7 +174,7 @@ def _verify(
     *,
     graphed: bool,
 ) -> dict[str, torch.fx.Graph]:
-    """Leaves regions that are wrong or slow to PyTorch; returns the patterns of their passes."""
+    """Leaves wrong or slow regions to PyTorch. Returns the patterns of their passes by name."""
     judge = Judge(module, passes, graphed=graphed)
     judge.run(*example)
     for node, region in judge.regions.items():
@@ -196,7 +196,7 @@ def _in_parts(
     *,
     graphed: bool,
 ) -> list[Pass]:
-    """Rewrites parts of regions that lost as a whole. Returns the passes."""
+    """Rewrites parts of the regions that were left to PyTorch as a whole. Returns the passes."""
     used = []
     for written in author_parts(lost, store):
         authored = [_usable(rule, captured, options, warns=False) for rule in written.passes]
@@ -218,7 +218,7 @@ def _faster(
     *,
     graphed: bool,
 ) -> torch.fx.GraphModule:
-    """The faster of the two graphs, as measured."""
+    """Times the two graphs and returns the faster one."""
     sides = [captured.repeatable(module.forward, example) for module in (plain, fused)]
     times = compare_times(*sides, device_of(example), graphed=graphed)
     report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
@@ -239,7 +239,7 @@ def _rest(
     options: Options,
     report: Specialisation,
 ) -> Run:
-    """The captured graph with the kept passes, all else compiled by TorchInductor; `run` where that is wrong or slower."""
+    """Returns the graph with the kept passes and the rest compiled by TorchInductor; `run` if that is wrong or slower."""
     left = {region.rule for region in report.regions if not region.kept}
     passes = [rule for rule in used if rule.name not in left]
     try:
@@ -278,7 +278,7 @@ def _graphed(
     reason = refusal(captured)
     if reason is None:
         try:
-            # Of copies of what the call writes to.
+            # The recording uses copies of the tensors that the call writes to.
             captured.rewind(example)
             nodes = unused_draws(captured.module.graph)
             draws = [functools.partial(node.target, *node.args, **node.kwargs) for node in nodes]
