@@ -125,7 +125,7 @@ def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bo
 def _rewrite(
     captured: Captured, known: Sequence[Pass], options: Options, store: Store, report: Specialisation
 ) -> list[Pass]:
-    """Applies the known passes, then the passes of the author to the remaining operations. Returns the passes whose places can be verified."""
+    """Lets the author write passes for the operations that known passes left, and applies these. Returns the author's passes."""
     module = captured.module
     used: list[Pass] = []
     if options.author is not None:

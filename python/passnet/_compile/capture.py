@@ -1,4 +1,4 @@
-"""Capture of one call of a model by Dynamo: the graph, what its inputs are, and how its result is put together."""
+"""Captures one call of a model by Dynamo: the graph, the source of each of its inputs, and the layout of its result."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from passnet._compile.outputs import output_layouts
 from passnet._compile.outside import reason_outside
 from passnet._compile.refused import refusal_of
 
-# Elements of the largest argument that may be a counter.
+# Largest number of elements of an argument that may be a counter.
 _COUNTER = 256
 
-# Functions that write to a tensor, or give access to its memory, without a count of the write.
+# Functions that write to a tensor, or give access to its memory, without an increment of its version counter.
 _UNCOUNTED = ("_get_data_attr", "_unsafe_set_version_counter", "shallow_copy_data_")
 
 _numbers = itertools.count(1)
@@ -45,7 +45,7 @@ class Captured:
     """One graph for calls of one kind."""
 
     module: torch.fx.GraphModule
-    """Takes the inputs that it uses, then the state; returns a tuple."""
+    """Takes the inputs that the graph uses, then the state; returns a tuple."""
     call: Layout
     """Layout of the arguments, `(args, kwargs)`; its leaves are the numbers of the inputs."""
     inputs: list[torch.Tensor]
@@ -55,36 +55,36 @@ class Captured:
     state: list[torch.Tensor]
     """Parameters, buffers and other tensors of the model that the graph takes."""
     owned: list[torch.Tensor]
-    """The tensors of `state` when the call was captured; weights may have been folded since."""
+    """The tensors of `state` at the time of capture. `state` changes when weights are folded."""
     output: Layout
     """Layout of the result; its leaves are outputs of the graph, then inputs, then `owned`."""
     count: int
     """Number of outputs of the graph."""
     mutated: frozenset[int]
-    """Places of arguments of the graph that it writes to."""
+    """Positions of the arguments that the graph writes to."""
     counters: dict[int, torch.Tensor]
-    """The small ones among them, with their values before the call: a position in a cache, say, that decides where the next call writes."""
+    """Small tensors among `mutated`, with their values before the call, e.g. a position in a cache that decides where the next call writes."""
     written: tuple[Assigned | Refilled, ...]
-    """Effects of the call on objects and containers among the arguments, in order; their leaves are those of `output`."""
+    """Effects of the call on objects and containers among the arguments, in order. Leaves have the same numbers as in `output`."""
     modes: list[str] | None
-    """Names of the modules whose flag `training` the code read; None if that is not known."""
+    """Names of the modules whose flag `training` the code read; None if they are not known."""
     facts: Facts
     """Attributes, globals, hooks and other objects that the code depends on."""
     result: Any = None
-    """The result of the captured call, as PyTorch computes it."""
+    """The result of the captured call, computed by PyTorch."""
 
     @property
     def example(self) -> list[torch.Tensor]:
-        """The arguments of the graph in the captured call."""
+        """Returns the arguments of the graph in the captured call."""
         return [*(self.inputs[number] for number in self.used), *self.state]
 
     def split(self, example: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]]:
-        """The inputs and the state among arguments of the graph."""
+        """Splits arguments of the graph into inputs and state."""
         return example[: len(self.used)], example[len(self.used) :]
 
     @contextlib.contextmanager
     def undisturbed(self) -> Iterator[list[torch.Tensor]]:
-        """Arguments to run the graph with, so that neither the user's tensors nor the random numbers after it change."""
+        """Yields arguments for a run of the graph. The run changes neither the user's tensors nor later random numbers."""
         example = self.example
         with fork_random(example):
             given = [value.clone() if place in self.mutated else value for place, value in enumerate(example)]
@@ -92,12 +92,12 @@ class Captured:
             yield given
 
     def rewind(self, example: Sequence[torch.Tensor]) -> None:
-        """Gives counters among the arguments of the graph the values they had before the captured call."""
+        """Resets counters among these arguments of the graph to their values before the captured call."""
         for place, value in self.counters.items():
             example[place].copy_(value)
 
     def repeatable(self, run: Callable[..., Any], example: Sequence[torch.Tensor]) -> Callable[[], Any]:
-        """A call of the graph, or of what replaces it, that can be repeated: each begins with the same counters."""
+        """Returns a call of the graph, or of its replacement, that can be repeated: each call begins with the same counters."""
         if not self.counters:
             return lambda: run(*example)
 
@@ -140,7 +140,7 @@ def _call_layout(
     args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[torch.Tensor], arguments: Arguments
 ) -> Layout:
     def leaf(tensor: torch.Tensor) -> Layout:
-        # One tensor may be given twice, as in attention of a sequence to itself.
+        # The same tensor may be passed twice, as in self-attention.
         for number, known in enumerate(inputs):
             if tensor is known:
                 return Leaf(number)
@@ -154,13 +154,13 @@ def _call_layout(
 
 
 def _entry(model: Callable[..., Any]) -> types.FunctionType:
-    """A function that calls the model, with a code object of its own: Dynamo keeps what it compiles with the code."""
+    """Returns a function that calls the model. It has its own code object, because Dynamo keeps compiled code with the code object."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return model(*args, **kwargs)
 
     code = call.__code__.replace(co_firstlineno=next(_numbers))
-    # Dynamo adds what it compiles to the globals too.
+    # It also has its own globals, because Dynamo adds compiled functions to them.
     return types.FunctionType(code, {"__name__": __name__, "__builtins__": builtins}, "call", None, call.__closure__)
 
 
@@ -171,7 +171,7 @@ def _first_line(error: Exception) -> str:
 
 @dataclass
 class _Recorder:
-    """The backend of a capture: runs the graph as it is, and keeps what went in and out."""
+    """The backend of a capture: runs the graph unchanged, and keeps its inputs and outputs."""
 
     model: Callable[..., Any] | None
     args: tuple[Any, ...]
@@ -189,14 +189,14 @@ class _Recorder:
     returned: Sequence[Any] = ()
     mutated: frozenset[int] = field(default_factory=frozenset)
     before: dict[int, torch.Tensor] = field(default_factory=dict)
-    """Small arguments as they were before the call, by place."""
+    """Values of small arguments before the call, by position."""
 
     def __call__(self, module: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
         self.graphs += 1
         if (refusal := refusal_of(module.graph)) is not None:
             self.refusal = refusal
             raise NotCapturedError(refusal)
-        # Dynamo's own class compiles its code when it is first called; rewriting looks at that code.
+        # Dynamo's subclass of `GraphModule` compiles its code only at its first call. Rewriting reads that code.
         module = self.module = torch.fx.GraphModule(module, module.graph)
         self.effect, written = _python_effect(self.arguments)
         self.modes = _modes_read()
@@ -227,7 +227,7 @@ class _Recorder:
         return run
 
     def forget(self) -> None:
-        """Lets go of the tensors and the graph: Dynamo keeps its backends as long as the process lives."""
+        """Releases the tensors and the graph, because Dynamo keeps its backends as long as the process lives."""
         self.module = self.model = None
         self.args, self.kwargs, self.arguments = (), {}, Arguments()
         self.given, self.returned, self.facts = (), (), Facts()
@@ -239,7 +239,7 @@ def _is_small(value: Any) -> bool:
 
 
 def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
-    """Places of the arguments that a normalisation may write to: PyTorch does not count its writes to running statistics."""
+    """Returns the positions of running statistics that a normalisation may write to. PyTorch does not count these writes."""
     places = [node for node in graph.nodes if node.op == "placeholder"]
     return [
         number
@@ -251,11 +251,11 @@ def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
 
 
 def _uncounted(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
-    """Places of the arguments that are written to without a count: through `.data`, or with their counters set back."""
+    """Returns the positions of arguments with uncounted writes: writes through `.data`, or with the version counter set back."""
     found: set[torch.fx.Node] = set()
     for node in reversed(graph.nodes):
         if node in found or getattr(node.target, "__name__", str(node.target)).startswith(_UNCOUNTED):
-            # Views of an argument have its memory.
+            # Views of an argument share its memory.
             found.update((node, *node.all_input_nodes))
     places = [node for node in graph.nodes if node.op == "placeholder"]
     return [
@@ -266,15 +266,15 @@ def _uncounted(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
 
 
 def _version(value: Any) -> int | None:
-    """The number of writes to a tensor; None if it does not count them."""
+    """Returns the number of writes to a value; None if it is no tensor or does not count them."""
     return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
 
 
 def _python_effect(arguments: Arguments) -> tuple[str | None, list[tuple[dict[str, Any], str, Any]]]:
-    """The change in Python that the captured code makes, which an entry does not repeat; None if it makes none.
+    """Returns a change of Python objects by the captured code that an entry cannot repeat (None if there is none), and facts.
 
-    An entry assigns the attributes of plain objects among the arguments, and refills lists and dictionaries. Other attributes that are written and have their old values in the end, such as a flag that is set for the time of a call, are no change. They
-    are returned as facts: a later call that finds another value would leave the one of this call.
+    An entry can assign attributes of plain objects among the arguments, and refill lists and dictionaries. An attribute that has its
+    old value again at the end, such as a flag that is set during a call, is no change but a fact: the entry is for calls with this value.
     """
     effects = InstructionTranslator.current_tx().output.side_effects
     if effects.tensor_hooks or effects.save_for_backward:
@@ -296,24 +296,24 @@ def _python_effect(arguments: Arguments) -> tuple[str | None, list[tuple[dict[st
 
 
 def _restored(variable: Any, written: dict[str, Any] | None) -> list[tuple[dict[str, Any], str, Any]] | None:
-    """The attributes of an object that the code wrote, if each has the constant in the end that it has now; otherwise None."""
+    """Returns the attributes of an object that the code wrote if each is set back to the constant that it has now, else None."""
     attributes = getattr(getattr(variable, "value", None), "__dict__", None)
     if not isinstance(attributes, dict) or not written or getattr(variable.mutation_type, "is_modified", False):
         return None
     for name, value in written.items():
         if name not in attributes or not value.is_python_constant():
             return None
-        # Identity: 1, 1.0 and True are equal. Small constants are the same objects.
+        # Compared by identity, because 1, 1.0 and True are equal. Equal small constants are the same object.
         if value.as_python_constant() is not attributes[name]:
             return None
     return [(attributes, name, attributes[name]) for name in written]
 
 
 def _modes_read() -> list[str] | None:
-    """Names of the modules whose flag `training` the captured code read, by Dynamo's guards."""
+    """Returns the names of the modules whose flag `training` the captured code read, from Dynamo's guards; None if they are not known."""
     names: list[str] = []
     for guard in TracingContext.get().guards_context.dynamo_guards:
-        # A method until PyTorch 2.14.
+        # `name` is a method until PyTorch 2.14.
         name = guard.name if isinstance(guard.name, str) else guard.name()
         if name.endswith(".training"):
             if _MODE.fullmatch(name) is None:
@@ -373,7 +373,7 @@ def _assemble(
 
 
 def owned_tensors(model: Callable[..., Any]) -> dict[int, torch.Tensor]:
-    """Parameters, buffers and tensor attributes of a module by identity; none of a function."""
+    """Returns the parameters, buffers and tensor attributes of a module by `id`; an empty dictionary for a function."""
     if not isinstance(model, torch.nn.Module):
         return {}
     return {
@@ -386,7 +386,7 @@ def owned_tensors(model: Callable[..., Any]) -> dict[int, torch.Tensor]:
 
 
 def _inputs_first(module: torch.fx.GraphModule, is_input: Sequence[bool]) -> list[int]:
-    """Moves the placeholders of inputs before those of state; returns the old places in their new order."""
+    """Moves the placeholders of inputs before those of state. Returns the old positions in the new order."""
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     order = sorted(range(len(places)), key=lambda place: not is_input[place])
     for place in order:

@@ -1,6 +1,6 @@
-"""Images and sequences with their channels innermost (`torch.channels_last`), where that is faster.
+"""Stores images and sequences with their channels innermost (`torch.channels_last`) if that is faster.
 
-On a GPU, cuDNN's kernels for tensor cores read channels innermost. Other layouts are copied before and after each convolution.
+On a GPU, cuDNN's kernels for tensor cores need channels innermost. Other layouts are copied before and after each convolution.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
 from passnet._compile.convolutions import Convolution, convolutions_of, innermost, time_layouts
 
-# With fewer convolutions, changing layouts costs more than it saves.
+# With fewer convolutions, the change of layouts costs more time than it saves.
 _FEWEST = 3
 
-# Some operations next to the convolutions are slower with channels innermost, so a small gain is none.
+# The time of the convolutions must fall below this share. Other operations may be slower with channels innermost, so a small gain
+# in the convolutions is no gain overall.
 _GAIN = 0.9
 
 _KEPT = "the layout of images is kept: "
 
 
 def channels_last(captured: Captured, example: Sequence[torch.Tensor], *, frozen: bool, graphed: bool) -> str:
-    """Lets the captured graph compute with channels innermost where that is faster; says what was done.
+    """Changes the captured graph to channels innermost if that is faster. Returns a sentence about what was done.
 
-    With `frozen`, the weights of convolutions are copies from then on, until the model is captured again. Without it, each call
-    lays the weights out. Results keep the strides that they had. With `graphed`, only the time of the device counts.
+    With `frozen`, the weights of convolutions become copies in the new layout until the model is captured again. Otherwise each
+    call copies the weights. Results keep their strides. With `graphed`, only the time of the device counts.
     """
     if captured.mutated:
         return f"{_KEPT}the graph writes to an argument or a buffer"
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(captured.module.graph, {}))
     is_cpu = device_of(example).type == "cpu"
-    # On a CPU, oneDNN lays sequences out by itself.
+    # On a CPU, oneDNN itself changes the layout of sequences.
     convolutions = [found for found in convolutions_of(graph) if found.dimensions == 2 or not is_cpu]
     if len(convolutions) < _FEWEST:
         return f"{_KEPT}there are too few convolutions"
@@ -85,7 +86,7 @@ def _relay(
     *,
     frozen: bool,
 ) -> list[torch.Tensor]:
-    """Lets the graph lay out its images and weights. Returns the state, where frozen weights are laid out."""
+    """Adds the change of layout of images and weights to the graph. Returns the state; frozen weights in it have the new layout."""
     places = [node for node in graph.nodes if node.op == "placeholder"]
     state = dict(zip(places[len(captured.used) :], captured.state, strict=True))
     for node in images:
@@ -120,21 +121,21 @@ def _is_weight(node: torch.fx.Node, user: torch.fx.Node, convolutions: Sequence[
 
 
 def _innermost(graph: torch.fx.Graph, node: torch.fx.Node, *, sequences: bool = False) -> torch.fx.Node:
-    """Writes `innermost` into a graph."""
+    """Adds a call of `innermost` to a graph."""
     if sequences:
         node = graph.call_method("unsqueeze", (node, 2))
     return graph.call_method("contiguous", (node,), {"memory_format": torch.channels_last})
 
 
 def _reshape_views(graph: torch.fx.Graph) -> None:
-    """Makes a copy where a view is not possible in the new layout."""
+    """Replaces views by reshapes, which copy if the new layout does not allow a view."""
     for node in graph.nodes:
         if node.op == "call_method" and node.target == "view" and not isinstance(node.args[1], torch.dtype):
             node.target = "reshape"
 
 
 def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Gives the results the strides that they had. Raises `ValueError` where those are not plain."""
+    """Restores the strides of the results. Raises `ValueError` for strides of another than a plain layout."""
     graph = module.graph
     output = graph.output_node()
     results = list(output.args[0])
@@ -150,7 +151,7 @@ def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected:
 
 
 def _note_types(module: torch.fx.GraphModule, values: Sequence[torch.Tensor]) -> None:
-    """Runs the graph, and notes the types of its values for the author."""
+    """Runs the graph and notes the types of its values for the author."""
     mode = FakeTensorMode()
 
     def typed(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A compiled model: a light callable that runs the compiled graph of a call, or the model itself."""
+"""The compiled model: a callable that runs the compiled graph of a call, or the model itself."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 _CHAINED = frozenset({"apply", "bfloat16", "cpu", "cuda", "double", "float", "half"})
 _CHAINED |= {"requires_grad_", "share_memory", "to", "to_empty", "type"}
 
-# A model that fills a cache or installs hooks in its first call does not in later ones.
+# Number of further attempts to capture. A model that fills a cache or installs hooks does so only in its first call.
 _RETRIES = 1
 
-# Dynamo captures one frame at a time, and its settings apply to the whole process.
+# Only one thread captures at a time, because settings of Dynamo apply to the whole process.
 _capturing = threading.RLock()
 
 
@@ -79,7 +79,7 @@ class Compiled:
         functools.update_wrapper(self, model.forward if isinstance(model, torch.nn.Module) else model)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Dynamo captures the model, not the guards.
+        # Within a capture by Dynamo, the model itself runs, so that guards are not captured.
         if is_compiling():
             return self.model(*args, **kwargs)
         for entry in self._entries:
@@ -90,16 +90,16 @@ class Compiled:
 
     @property
     def __class__(self) -> type:
-        """The class of a model that is a module: `isinstance` holds, and other modules register this object as a submodule.
+        """The class of the model if the model is a module: `isinstance` holds, and other modules register this object as a submodule.
 
-        Its parameters and the names in `state_dict` are those of the model without compilation. `type` is `Compiled`.
+        Parameters and names in `state_dict` are those of the model without compilation. `type(...)` is `Compiled`.
         """
         model = self.__dict__.get("model")
         return type(model) if isinstance(model, torch.nn.Module) else type(self)
 
-    # Not `__reduce__`: `object.__reduce_ex__` looks for that in `__class__`.
+    # Not `__reduce__`: `object.__reduce_ex__` looks `__reduce__` up in `__class__`.
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """A copy, also one in another process, has the model and the options; it compiles for itself."""
+        """Copies and pickles have the model and the options, but no compiled graphs."""
         return type(self), (self.model, self.options)
 
     def __repr__(self) -> str:
@@ -112,11 +112,11 @@ class Compiled:
         delattr(self.model, name)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the model's: parameters, `state_dict`, submodules. `to` and the like change the model and return this object.
+        """Returns an attribute of the model: parameters, `state_dict`, submodules. `to` and the like change the model and return this object.
 
-        Where methods of the model's class, such as `generate`, call the model, they call this object.
+        Methods of the model's class that call the model, such as `generate`, call this object instead.
         """
-        # Before `__init__`, as in a copy that is being made, there is no model yet.
+        # Before `__init__`, for example while a copy is made, there is no model.
         if name.startswith("__") or "model" not in self.__dict__:
             raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`")
         value = getattr(self.model, name)
@@ -142,7 +142,7 @@ class Compiled:
             setattr(self.model, name, value)
 
     def __getitem__(self, key: Any) -> Any:
-        """A part of a model that has parts by number or name, such as `torch.nn.Sequential`."""
+        """Returns a part of a model such as `torch.nn.Sequential`, by number or name."""
         return self.model[key]
 
     def __len__(self) -> int:
@@ -156,11 +156,11 @@ class Compiled:
         return CompileReport([built.report for built in self._built], dict(self._counts))
 
     def refresh(self) -> None:
-        """Takes the model as it is now: calls are compiled again when they come."""
+        """Discards compiled calls, so that changes of the model take effect. Each kind of call is compiled again at its next call."""
         with self._lock:
             self._forget()
             if isinstance(self.model, torch.nn.Module):
-                # Modules that are new are watched too.
+                # Also watches modules that were added.
                 watch(self.model, self, Compiled._changed)
 
     def reset(self) -> None:
@@ -171,12 +171,12 @@ class Compiled:
             self._pool = None
 
     def train(self, mode: bool = True) -> Compiled:
-        """Sets the model to training, or to evaluation."""
+        """Sets the model to training mode, or to evaluation mode if `mode` is False. Returns this object."""
         self._module().train(mode)
         return self
 
     def eval(self) -> Compiled:
-        """Sets the model to evaluation."""
+        """Sets the model to evaluation mode. Returns this object."""
         return self.train(False)
 
     def _module(self) -> torch.nn.Module:
@@ -185,23 +185,23 @@ class Compiled:
         return self.model
 
     def _as_caller(self) -> torch.nn.Module:
-        """The model for its own methods, whose calls run compiled."""
+        """Returns the object that methods of the model get as `self`. Its calls run compiled."""
         if self._caller is None:
             try:
                 self._caller = caller_of(self.model, self, self._has_no_graphs)
             except Exception:
-                # A class may refuse to be subclassed; its methods call the model itself.
+                # A class may refuse to be subclassed. Its methods then call the model itself.
                 self._caller = self.model
             watch(self._caller, self, Compiled._changed)
         return self._caller
 
     def _has_no_graphs(self) -> bool:
-        """Returns whether calls of this model do not become CUDA graphs, as far as is known."""
+        """Returns whether it is known that calls of this model do not become CUDA graphs."""
         left = self._refused or self._dynamo or self._changing.has_any()
         return bool(left) or not self.options.cuda_graphs
 
     def _changed(self) -> None:
-        """A parameter, buffer or module of the model is another: no entry holds any longer."""
+        """Invalidates all entries. Called after a parameter, buffer or module of the model was registered."""
         self._entries = ()
         self._is_stale = True
 
@@ -216,23 +216,23 @@ class Compiled:
         self._is_stale = False
 
     def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that no entry knows."""
+        """Runs a call that no entry accepts."""
         if reason := self._eager_reason(args, kwargs) or self._changing.reason(args, kwargs):
             return self._eager(reason, args, kwargs)
         with self._lock:
             run = self._decide(args, kwargs)
-        # Without the lock: the model may wait for another thread that calls it.
+        # Outside the lock: the model may wait for another thread that calls this object.
         return run(*args, **kwargs)
 
     def _decide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
-        """Returns the function that computes a call that no entry knew."""
+        """Returns the function that computes a call that no entry accepts."""
         if self._is_stale:
-            # PyTorch adds further guards, and a model that assigns a buffer in each call would be captured in each.
+            # These survive the refresh: otherwise a model that assigns a buffer in each call would be captured in each call.
             dynamo, retries = self._dynamo, self._retries
             self.refresh()
             self._dynamo, self._retries = dynamo, retries
         for entry in self._entries:
-            # Another thread may have compiled this kind of call meanwhile.
+            # Another thread may have compiled this kind of call in the meantime.
             if (result := entry(args, kwargs)) is not MISS:
                 return lambda *_, **__: result
         if self._dynamo is not None:
@@ -252,7 +252,7 @@ class Compiled:
         return lambda *_, **__: result
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Runs a call of a new kind, and compiles it for later ones."""
+        """Runs a call of a new kind, and compiles this kind for later calls."""
         with _capturing:
             before = RandomState() if self.options.verify else None
             with uncached(), ModesKept():
@@ -286,13 +286,13 @@ class Compiled:
         if not self._is_stale:
             run = keeps_modes(built.run, captured.module.graph)
             entry = make_entry(captured, run, facts_of(self.model, captured))
-            # A compiled backward has its own copies of what it writes to until the end.
+            # A compiled training call writes to its own copies until its end, so its entry may be repeated.
             writes = bool(captured.mutated) and not (built.report.trains and built.report.left is None)
             self._entries = (*self._entries, self._guarded(entry, writes))
         return captured.result
 
     def _trained(self, captured: Captured) -> Built:
-        """The call with compiled gradients, or with those of PyTorch and one warning."""
+        """Builds the call with compiled gradients. If that fails, warns once and uses the gradients of PyTorch."""
         run, report = build_training(captured, self._known, self.options, self._store)
         if self._graph_pool() is not None:
             report.cuda_graph = "refused: gradients are required"
@@ -304,9 +304,9 @@ class Compiled:
         return Built(run, report, None)
 
     def _guarded(self, entry: Entry, writes: bool) -> Entry:
-        """The entry; where a replacement refuses a call after all, the model runs it, and the entry is not used again.
+        """Returns the entry with a fallback: if a replacement raises an exception, the model runs the call and the entry is removed.
 
-        An entry that `writes` is not repeated: its replacements fall back themselves, so that the exception is the one of PyTorch.
+        An entry that `writes` has no fallback here: its replacements themselves fall back, so the exception is one of PyTorch.
         """
 
         def guarded(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -315,7 +315,7 @@ class Compiled:
             except Exception as error:
                 if writes or is_fatal(error):
                     raise
-                # Raises too where the call is at fault, such as an index out of range; then the entry stays.
+                # If the call itself is invalid, such as an index out of range, this raises too and the entry stays.
                 result = self.model(*args, **kwargs)
                 self._entries = tuple(known for known in self._entries if known is not guarded)
                 self._count(f"a compiled call failed: {type(error).__name__}: {error}")
@@ -324,7 +324,7 @@ class Compiled:
         return guarded
 
     def _uncaptured(self, error: NotCapturedError) -> Callable[..., Any]:
-        """Runs the model if it has not run yet: an exception of its own is the caller's, and decides nothing about later calls."""
+        """Returns a function that runs the model if it has not run. An exception of the model goes to the caller; later calls are unaffected."""
         reason, results, may_pass = str(error), error.result, error.may_pass
         if (kind := error.growing) is not None:
             if self._changing.note(kind, reason):
@@ -342,7 +342,7 @@ class Compiled:
         return run
 
     def _not_captured(self, reason: str, may_pass: bool) -> None:
-        """Leaves later calls to `torch.compile` with PassNet as its backend, which follows what one graph cannot."""
+        """Leaves later calls to `torch.compile` with PassNet as its backend, which supports models that are not one graph."""
         if may_pass and self._retries < _RETRIES:
             self._retries += 1
             self._count(f"not one graph, tried again at the next call: {reason}")
@@ -370,7 +370,7 @@ class Compiled:
         return getattr(self.model, "__qualname__", type(self.model).__name__)
 
     def _warn(self, key: str, message: str) -> None:
-        """Warns once for each key: a call that PyTorch runs is right, but not faster, and that would go unnoticed."""
+        """Warns once for each key. Without a warning, users would not notice that PyTorch runs a call, which is correct but not faster."""
         if key not in self._warned:
             self._warned.add(key)
             warn(message)

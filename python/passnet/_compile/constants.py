@@ -1,4 +1,4 @@
-"""Values that no argument of a call decides are computed once: of the state of a frozen model, or of nothing at all."""
+"""Constant folding: computes once the values that depend on no argument of a call, only on the state of a frozen model or on nothing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from passnet._backend.compare import difference
 from passnet._backend.effects import Recorder
 from passnet._compile.capture import Captured
 
-# A larger constant is folded only if it is no more than twice the size of what it is computed from.
+# A larger constant is folded only if it has at most twice the bytes of the values that it is computed from.
 _LARGE_BYTES = 16 << 20
 
 
 def fold_tables(captured: Captured, example: Sequence[torch.Tensor]) -> str | None:
-    """Folds what depends on nothing, such as positions and tables that are copied from the host in each call, which prevent a CUDA graph.
+    """Folds values that depend on nothing, such as positions, and tables that each call copies from the host.
 
-    Returns what was done, in words; None if there is nothing of that kind.
+    Such copies would prevent a CUDA graph. Returns a sentence about what was done; None if there is no such value.
     """
     nodes = captured.module.graph.nodes
     if captured.mutated or not any(node.op == "call_function" and not node.all_input_nodes for node in nodes):
@@ -29,9 +29,9 @@ def fold_tables(captured: Captured, example: Sequence[torch.Tensor]) -> str | No
 
 
 def fold_constants(captured: Captured, example: Sequence[torch.Tensor]) -> str:
-    """Folds normalised weights, casts, position biases and the like, in the captured graph itself. Returns what was done, in words.
+    """Folds normalised weights, casts, position biases and the like, in the captured graph itself. Returns a sentence about what was done.
 
-    The results become state. Nothing is folded that is written to, that a caller gets, or that depends on random numbers.
+    The folded values become state. A value is not folded if it is written to, if the caller gets it, or if it depends on random numbers.
     """
     if captured.mutated:
         return "no constant is folded: the graph writes to an argument or a buffer"
@@ -55,7 +55,7 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
     for node, value in constants.items():
         with graph.inserting_before() if last is None else graph.inserting_after(last):
             last = graph.placeholder(f"{node.name}_constant")
-        # The author reads the type, as Dynamo would have noted it.
+        # Noted for the author, as Dynamo would have noted it.
         last.meta["example_value"] = state[last] = value
         node.replace_all_uses_with(last)
     for node in reversed(finder.known):
@@ -74,10 +74,10 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
 
 
 class _Finder(torch.fx.Interpreter):
-    """Runs a graph, and keeps the values that depend on nothing but this state.
+    """Runs a graph, and keeps the values that depend only on `state`.
 
-    Memory into which a node writes something else, such as zeros that become the cache of a language model, is no longer known
-    under any of its names.
+    If a node writes other values to memory, such as to zeros that become the cache of a language model, all values in this memory
+    are removed.
     """
 
     def __init__(self, module: torch.fx.GraphModule, state: dict[torch.fx.Node, torch.Tensor]) -> None:
@@ -86,13 +86,13 @@ class _Finder(torch.fx.Interpreter):
         self.known = list(state)
         self.values: dict[torch.fx.Node, Any] = dict(state)
         self.writers: set[torch.fx.Node] = set()
-        """Nodes that write to what they are given: they stay where its memory is used."""
+        """Nodes that write to an argument. They stay in the graph if this memory is used."""
         self._versions: dict[torch.fx.Node, int] = {}
 
     def run_node(self, node: torch.fx.Node) -> Any:
         is_call = node.op in ("call_function", "call_method")
         if not is_call or any(source not in self.values for source in node.all_input_nodes):
-            # Not only what the node is given: it may write to an alias that is not known itself.
+            # All known values, not only the arguments of the node: the node may write to them through an unknown alias.
             with self._writes(node, [part for value in self.values.values() for part in _parts(value)]) as written:
                 value = super().run_node(node)
             self._forget(written)
@@ -111,7 +111,7 @@ class _Finder(torch.fx.Interpreter):
 
     @contextlib.contextmanager
     def _writes(self, node: torch.fx.Node, tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-        """A list that has those of the tensors, in the end, that the node wrote to."""
+        """Yields a list. After the block, it has the tensors that the node wrote to."""
         written: list[torch.Tensor] = []
         before = [tensor._version for tensor in tensors]
         yield written
@@ -140,7 +140,7 @@ class _Finder(torch.fx.Interpreter):
         return sum(part.nbytes for part in parts) > max(limit, _LARGE_BYTES)
 
     def constants(self, results: Sequence[Any]) -> dict[torch.fx.Node, torch.Tensor]:
-        """The values to fold: those that other nodes use, in memory that nothing else sees."""
+        """Returns the values to fold: values that other nodes use, in memory that neither the state nor a result has."""
         seen = {
             value.untyped_storage().data_ptr()
             for value in (*self.state.values(), *results)
@@ -151,13 +151,13 @@ class _Finder(torch.fx.Interpreter):
             for node, version in self._versions.items()
             if node in self.values
             and any(user not in self.values for user in node.users)
-            # Views share the count of writes, so a write to any of them shows.
+            # Views share one version counter, so a write to any view is noticed.
             and self.values[node]._version == version
             and self.values[node].untyped_storage().data_ptr() not in seen
         }
 
 
 def _parts(value: Any) -> list[torch.Tensor]:
-    """The tensors of a value, without those of inference mode, which do not count writes."""
+    """Returns the tensors of a value, without inference tensors, which do not count writes."""
     parts = value if isinstance(value, (tuple, list)) else [value]
     return [part for part in parts if isinstance(part, torch.Tensor) and not part.is_inference()]

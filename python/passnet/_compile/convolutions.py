@@ -1,4 +1,4 @@
-"""Convolutions of a captured graph, and their time in two layouts: the captured one, and channels innermost."""
+"""Finds the convolutions of a captured graph, and times them in two layouts: the captured layout, and channels innermost."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from passnet._compile.layers import CONVOLUTIONS
 
 Call = Callable[[], Any]
 
-# Time does not need all convolutions: the largest kinds that make up this share of the work decide.
+# Not all convolutions are timed, only the largest kinds that together make up this share of the work.
 _SHARE = 0.75
 
-# Operations that a GPU computes while it moves one byte.
+# Number of operations that a GPU computes in the time in which it moves one byte.
 _PER_BYTE = 100
 
 _NAMES = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
@@ -32,12 +32,12 @@ class Convolution:
 
     @property
     def dimensions(self) -> int:
-        """1 for sequences, 2 for images."""
+        """Number of spatial dimensions: 1 for sequences, 2 for images."""
         return CONVOLUTIONS[self.node.target]
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for calls with arguments of the same types."""
+        """A key that is equal for calls with arguments of the same types."""
         given = self.given
         types = (type_of(given[name]) for name in ("input", "weight", "bias"))
         known = tuple(None if value is None else (value.dtype, value.shape, value.stride()) for value in types)
@@ -45,7 +45,7 @@ class Convolution:
 
     @property
     def work(self) -> float:
-        """Estimated time, in bytes that could be moved in it."""
+        """Estimated time of the call, measured in bytes that a GPU moves in this time."""
         given, result = self.given, type_of(self.node)
         values = [type_of(given["input"]), type_of(given["weight"]), result]
         if result is None:
@@ -55,11 +55,11 @@ class Convolution:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The arguments by name; None for those that are left out."""
+        """Returns the arguments by name; None for arguments that are left out."""
         return {**dict.fromkeys(_NAMES), **dict(zip(_NAMES, self.node.args, strict=False)), **self.node.kwargs}
 
     def on_images(self, images: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
-        """The arguments of `torch.conv2d` that compute the same: sequences are images of one row."""
+        """Returns the arguments of `torch.conv2d` for the same computation. Sequences become images of one row."""
         given = self.given
         numbers = (given["stride"] or 1, given["padding"] or 0, given["dilation"] or 1)
         if self.dimensions == 1:
@@ -68,20 +68,20 @@ class Convolution:
 
 
 def _with_row(number: Any, row: int) -> Any:
-    """A stride, padding or dilation of sequences as one of images; `"same"` and `"valid"` are for both."""
+    """Returns a stride, padding or dilation of sequences as one of images. `"same"` and `"valid"` are valid for both."""
     if isinstance(number, str):
         return number
     return (row, number[0] if isinstance(number, (tuple, list)) else number)
 
 
 def convolutions_of(graph: torch.fx.Graph) -> list[Convolution]:
-    """The convolutions of batches of sequences and images, in the order of the graph."""
+    """Returns the convolutions of batches of sequences and images, in the order of the graph."""
     found = [Convolution(node) for node in graph.nodes if CONVOLUTIONS.get(node.target, 3) < 3]
     return [convolution for convolution in found if _has_batches(convolution)]
 
 
 def _largest(convolutions: Sequence[Convolution]) -> list[Convolution]:
-    """The convolutions of the kinds with most of the work. Libraries prepare each kind for some time before its first call."""
+    """Returns the convolutions of the kinds with most of the work. Fewer kinds are timed, because libraries prepare each kind for some time."""
     work: dict[Any, float] = {}
     for convolution in convolutions:
         work[convolution.kind] = work.get(convolution.kind, 0.0) + convolution.work
@@ -103,13 +103,13 @@ def _has_batches(convolution: Convolution) -> bool:
 
 
 def type_of(node: Any) -> torch.Tensor | None:
-    """A tensor with the type of a node's value; None if it is none, or not known."""
+    """Returns a tensor with the type of a node's value; None if the value is no tensor or its type is not known."""
     value = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
     return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
 
 
 def innermost(images: torch.Tensor) -> torch.Tensor:
-    """The images or weights with their channels innermost; sequences become images of one row."""
+    """Returns the images or weights with their channels innermost. Sequences become images of one row."""
     images = images.unsqueeze(2) if images.dim() == 3 else images
     return images.contiguous(memory_format=torch.channels_last)
 
@@ -119,8 +119,8 @@ def time_layouts(
 ) -> Comparison:
     """Compares the time of the largest convolutions in the captured layout with their time with channels innermost.
 
-    The rest of a graph takes about the same time in both layouts, once it is fused. With channels innermost, the inputs in
-    `images` are laid out in each call, and so are the weights unless they are `frozen`. The contents are random numbers.
+    The rest of a graph takes about the same time in both layouts after fusion. With channels innermost, the time includes the
+    change of layout of the inputs in `images`, and of the weights unless they are `frozen`. The contents are random numbers.
     """
     tensors = _Tensors()
     captured: list[Call] = []
@@ -156,7 +156,7 @@ def _in_turn(calls: Sequence[Call]) -> Call:
 
 
 class _Tensors:
-    """Tensors with the types of nodes' values. Those of one type are the same tensor."""
+    """Makes tensors with the types of nodes' values. Values of one type get the same tensor."""
 
     def __init__(self) -> None:
         self.made: dict[Any, torch.Tensor] = {}

@@ -1,9 +1,9 @@
-"""Calls of libraries on a GPU as several operations, of which fused kernels take over all but the products.
+"""Splits calls of libraries on a GPU into several operations. Fused kernels then compute all of them except matrix products.
 
-- **Biases.** cuBLAS has few kernels for products in `float32` that add a bias as well. Those that only multiply are up to twice
-  as fast on the same sizes. cuDNN adds no bias: PyTorch launches another kernel for it.
-- **Attention.** Where PyTorch has no kernel of its own for it, it launches about ten: scales, products, a softmax with a check for
-  rows that are masked as a whole.
+- **Biases.** cuBLAS has few kernels for matrix products in `float32` that also add a bias. Kernels that only multiply are up to
+  twice as fast on the same sizes. cuDNN adds no bias: PyTorch launches another kernel for the bias.
+- **Attention.** If PyTorch has no fused kernel for a call of attention, it launches about ten kernels: scales, products, a softmax
+  with a check for rows that are masked completely.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from passnet._compile.layers import CONVOLUTIONS, LINEAR
 from passnet._passes.load import Pass
 
 _ATTENTION = torch.nn.functional.scaled_dot_product_attention
-# In half types the sum would be rounded before the addition, and the result twice.
+# With 16-bit types, the product would be rounded before the addition, so the result would be rounded twice.
 _TYPES_OF_PRODUCTS = frozenset([torch.float32, torch.float64])
 _DEVICE = "cuda"
 
 
 def decompose(module: torch.fx.GraphModule, example: Sequence[torch.Tensor], *, graphed: bool) -> int:
-    """Decomposes calls where the parts give PyTorch's results and are not slower, as measured on these arguments.
+    """Decomposes calls whose parts give PyTorch's results and are not slower, as measured on these arguments.
 
-    Returns the number of calls. Changes the graph, and writes to the arguments that the graph writes to. `graphed` says
-    whether only the time of the device counts.
+    Returns the number of decomposed calls. Changes the graph, and writes to the arguments that the graph writes to. With `graphed`,
+    only the time of the device counts.
     """
     rules = {node: rule for node in module.graph.nodes if (rule := _rule_of(node)) is not None}
     if not rules:
@@ -41,7 +41,7 @@ def decompose(module: torch.fx.GraphModule, example: Sequence[torch.Tensor], *, 
     judge.run(*example)
     for node, (parts, places) in judge.parts.items():
         parameters = (part for part in parts.nodes if part.op == "placeholder")
-        # Read now: an argument may be a call that was replaced before.
+        # The arguments are read here, because an argument may be a call that an earlier iteration replaced.
         bound: dict[torch.fx.Node, Any] = dict(zip(parameters, (node.args[place] for place in places), strict=True))
         with module.graph.inserting_before(node):
             node.replace_all_uses_with(module.graph.graph_copy(parts, bound))
@@ -55,25 +55,25 @@ class _Rule:
     """A call of a library and its parts, as graphs with one parameter for each argument."""
 
     judged: Pass
-    """Replaces the call by a function that computes its parts."""
+    """A pass that replaces the call by a function that computes its parts."""
     parts: torch.fx.Graph
 
 
 class _Judge(Judge):
-    """Runs a graph, and keeps the parts of the calls that win, with the types of their values."""
+    """Runs a graph, and keeps the parts of the calls whose parts are kept, with the types of their values."""
 
     def __init__(self, module: torch.fx.GraphModule, rules: dict[torch.fx.Node, _Rule], *, graphed: bool) -> None:
         super().__init__(module, (), graphed=graphed)
         self.sites = {node: rule.judged for node, rule in rules.items()}
         self.rules = rules
         self.parts: dict[torch.fx.Node, tuple[torch.fx.Graph, list[int]]] = {}
-        """The parts of a call as a graph, and the places of its arguments that are tensors."""
+        """The parts of a call as a graph, and the positions of its arguments that are tensors."""
 
     def run_node(self, node: torch.fx.Node) -> Any:
         result = super().run_node(node)
         if node in self.sites and self.regions[node].kept:
             values, _ = self.fetch_args_kwargs_from_env(node)
-            # The author reads the types of the new values, as Dynamo would have noted them.
+            # The types of the new values are noted for the author, as Dynamo would have noted them.
             parts = typed_pattern(self.rules[node].parts, values)
             places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
             self.parts[node] = parts, places
@@ -81,7 +81,7 @@ class _Judge(Judge):
 
 
 def _rule_of(node: torch.fx.Node) -> _Rule | None:
-    """The rule for a call on a GPU that has parts; None for others."""
+    """Returns the rule for a call on a GPU that can be decomposed; None for any other node."""
     value = node.meta.get("example_value")
     if node.op != "call_function" or not isinstance(value, torch.Tensor) or value.device.type != _DEVICE:
         return None
@@ -102,7 +102,7 @@ def _has_bias(node: torch.fx.Node, value: torch.Tensor) -> bool:
     if not isinstance(known, torch.Tensor) or known.dim() != 1 or known.dtype != value.dtype:
         return False
     if node.target in CONVOLUTIONS:
-        # An image without a batch has its channels in front.
+        # In an image without a batch dimension, the channels come first.
         return value.dim() == 2 + CONVOLUTIONS[node.target]
     return ((is_sum and len(node.args) == 3) or node.target in LINEAR) and value.dtype in _TYPES_OF_PRODUCTS
 
@@ -129,7 +129,7 @@ def _rule(
     named: tuple[tuple[str, Any], ...] = (),
     attention: tuple[torch.dtype, float] | None = None,
 ) -> _Rule:
-    """The rule for a function with this number of arguments and these keywords; attention has a type and a scale."""
+    """Returns the rule for a function with this number of arguments and these keywords. Attention also has a dtype and a scale."""
     names = tuple(f"in{number}" for number in range(count))
     pattern, parts = torch.fx.Graph(), torch.fx.Graph()
     pattern.output(pattern.call_function(target, tuple(pattern.placeholder(name) for name in names), dict(named)))
@@ -142,7 +142,7 @@ def _rule(
 
 
 def _with_bias(target: Callable[..., Any], args: Sequence[torch.fx.Proxy]) -> Any:
-    """Writes a product or convolution, and the addition, into the graph of the arguments."""
+    """Adds a product or convolution without bias, and the addition of the bias, to the graph of the arguments."""
     if target is torch.addmm:
         bias, left, right = args
         return torch.mm(left, right) + bias
@@ -152,8 +152,8 @@ def _with_bias(target: Callable[..., Any], args: Sequence[torch.fx.Proxy]) -> An
 
 
 def _attention(args: Sequence[torch.fx.Proxy], dtype: torch.dtype, scale: float) -> Any:
-    """Writes attention into the graph of its arguments, in `float32` as PyTorch computes it where it has no other kernel. Rows
-    with scores of -inf alone give 0.
+    """Adds attention to the graph of its arguments, in `float32` as in PyTorch's implementation without a fused kernel. Rows whose
+    scores are all -inf give 0.
     """
     query, key, value = args if dtype == torch.float32 else [argument.float() for argument in args]
     root = math.sqrt(scale)

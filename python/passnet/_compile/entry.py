@@ -1,4 +1,4 @@
-"""The call path of a compiled model: Python code made for one kind of call, with PyTorch's native checks of tensors."""
+"""The call path of a compiled model: generated Python code for one kind of call, with PyTorch's native checks of tensors."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from passnet._compile.layout import Sequence as Items
 from passnet.kernels._prepared import signature_check
 
 MISS = object()
-"""The answer of an entry to a call of another kind."""
+"""The value that an entry returns for a call of another kind."""
 
 
 def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _native.ModuleFacts) -> Callable[..., Any]:
-    """A function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
+    """Returns an entry: a function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
 
-    `run` takes the inputs that the graph uses and returns its outputs. Checked are the structure of the arguments, their
-    constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`;
-    with gradients enabled the types of parameters too, since `requires_grad` is one of their properties.
+    `run` takes the inputs that the graph uses and returns its outputs. The entry checks the structure of the arguments, their
+    constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`. With gradients
+    enabled, it also checks the types of parameters, which include `requires_grad`.
     """
     code = Code()
-    # Without gradients, it does not matter which parameters want one.
+    # With gradients disabled, `requires_grad` of parameters does not matter.
     is_guarded = torch.is_grad_enabled() and bool(captured.owned)
     leaves: dict[int, str] = {}
-    # A call without keyword arguments is the common one: `{}` is checked by its truth.
+    # Most calls have no keyword arguments. For these the check is the truth value of `kwargs`, which is fast.
     checks = list(_checks(code, captured.call, leaves))
     tensors = [leaves[number] for number in range(len(captured.inputs))]
     lines = [f"    {_variable(number)} = {leaves[number]}" for number in range(len(tensors))]
@@ -40,7 +40,7 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         f"{code.name(signature_check(captured.inputs))}({variables})",
         f"{code.name(guards.GlobalStateGuard().check)}()",
         f"{code.name(facts.hold)}()",
-        # The other checks do not distinguish tensors with tangents, and do not see modes.
+        # The other checks do not notice forward-mode gradients or modes of PyTorch.
         f"{code.name(forward_ad)}._current_level < 0",
         f"not {code.name(torch._C._len_torch_function_stack)}()",
         f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
@@ -85,7 +85,7 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
     if not kwargs.items:
         return [*checks, "not kwargs"]
     names = {name for name, _ in kwargs.items}
-    # Callers may give keyword arguments in any order.
+    # Callers may pass keyword arguments in any order.
     checks.append(f"kwargs.keys() == {code.name(names)}")
     for name, item in kwargs.items:
         checks += code.checks(item, f"kwargs[{name!r}]", leaves)
@@ -93,21 +93,21 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
 
 
 def _offsets(captured: Captured) -> Sequence[str]:
-    """Checks of the arguments whose offset in their storage the code read."""
+    """Returns checks of the arguments whose storage offset the code read."""
     numbers = {id(tensor): number for number, tensor in enumerate(captured.inputs)}
     placed = {numbers[id(tensor)]: tensor for tensor in captured.facts.placed}
     return [f"{_variable(number)}.storage_offset() == {tensor.storage_offset()}" for number, tensor in placed.items()]
 
 
 def _write(effect: Assigned | Refilled, code: Code, leaf: Callable[[int], str]) -> Sequence[str]:
-    """Statements that repeat an effect on an argument."""
+    """Returns statements that repeat an effect on an argument."""
     value = code.builds(effect.value, leaf)
     if isinstance(effect, Assigned):
         return [f"{code.objects[effect.owner]}[{effect.name!r}] = {value}"]
     container = code.containers[effect.container]
     if isinstance(effect.value, Items):
         return [f"{container}[:] = {value}"]
-    # The items may be those of the dictionary itself.
+    # The new items may be read from the dictionary itself, so they are collected before it is cleared.
     return [f"items = {value}", f"{container}.clear()", f"{container}.update(items)"]
 
 
@@ -125,8 +125,8 @@ def _output(captured: Captured, number: int, code: Code) -> str:
 
 
 def facts_of(model: Callable[..., Any], captured: Captured) -> _native.ModuleFacts:
-    """Facts about the model and other objects that each call checks: what the code read, and the buffers and tensor attributes
-    that the graph takes.
+    """Returns the facts about the model and other objects that each call checks: all that the code read, and the buffers and tensor
+    attributes that the graph takes.
     """
     facts = captured.facts
     noted = {(id(values), name) for values, name, _ in facts.entries}

@@ -1,4 +1,4 @@
-"""The error of a call that cannot be captured."""
+"""Errors of `passnet.compile` and `passnet.optimize`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class NotCapturedError(Exception):
-    """A call cannot be captured as one graph; the message says why. `result` has what it returned, if it ran.
+    """A call cannot be captured as one graph; the message says why. `result` has the result of the call if it ran.
 
-    `may_pass` says that a later call may be captured, where this one prepared the model: filled a cache, say, or installed hooks.
-    `growing` is the type of an argument that no two calls see with the same sizes, such as a cache of keys and values that grows.
+    `may_pass` is True if a later call may be captured, because this call has prepared the model, e.g. filled a cache or installed
+    hooks. `growing` is the type of an argument with other sizes in each call, such as a key-value cache that grows.
     """
 
     def __init__(

@@ -13,34 +13,34 @@ from passnet import _native
 
 @dataclass
 class Facts:
-    """Facts that must hold as they did when a call was captured."""
+    """Facts that must still hold for a call to run a captured graph."""
 
     entries: list[tuple[dict[Any, Any], Any, Any]] = field(default_factory=list)
-    """A dictionary, a key, and the object that is there."""
+    """Triples of a dictionary, a key, and the object under the key."""
     members: list[tuple[Any, Any, Any]] = field(default_factory=list)
-    """An object, the name of an attribute, and its value, for objects without a dictionary."""
+    """Triples of an object without `__dict__`, the name of an attribute, and its value."""
     items: list[tuple[Any, Any, Any]] = field(default_factory=list)
-    """A sequence, a place, and the object that is there."""
+    """Triples of a sequence, a position, and the object at the position."""
     sizes: list[tuple[Any, int]] = field(default_factory=list)
-    """A container and its length."""
+    """Pairs of a container and its length."""
     keys: list[tuple[dict[Any, Any], tuple[Any, ...]]] = field(default_factory=list)
-    """A dictionary and its first keys."""
+    """Pairs of a dictionary and its first keys."""
     members_of: list[tuple[Any, Any, bool]] = field(default_factory=list)
-    """A container, an object, and whether the container has it."""
+    """Triples of a container, an object, and whether the container has the object."""
     calls: list[tuple[Callable[[], Any], Any]] = field(default_factory=list)
-    """A function without arguments, and the object that it returns."""
+    """Pairs of a function without arguments and the object that it returns."""
     placed: list[torch.Tensor] = field(default_factory=list)
-    """Arguments whose offset in their storage the code read. It is no part of the other checks: most code computes the same wherever
-    its arguments begin."""
+    """Arguments whose storage offset the code read. The other checks do not include the offset, because most code computes the same
+    for any offset."""
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """The tensors among the objects, whose identity each call checks."""
+        """Yields the tensors among the objects whose identity each call checks."""
         for *_, value in (*self.entries, *self.members, *self.items, *self.calls):
             if isinstance(value, torch.Tensor):
                 yield value
 
     def native(self) -> _native.ModuleFacts:
-        """The facts, ready to be checked."""
+        """Returns the facts in the form that the native module checks."""
         values = self.entries, self.members, self.items, self.sizes, self.keys, self.members_of, self.calls
         return _native.ModuleFacts(*values)
 
@@ -48,9 +48,9 @@ class Facts:
 def buffers_and_modes(
     model: Any, modes: list[str] | None, taken: set[int]
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Entries of dictionaries: flags `training` that the code read, and the buffers and tensor attributes that a graph takes.
+    """Yields facts of the kind `entries`: flags `training` that the code read, and the buffers and tensor attributes that a graph takes.
 
-    `modes` has the names of the modules whose flag was read, `None` if that is not known; `taken` has identities of tensors.
+    `modes` has the names of the modules whose flag was read; `None` if they are not known. `taken` has the `id` of each tensor.
     """
     if not isinstance(model, torch.nn.Module):
         return

@@ -1,4 +1,4 @@
-"""Comparison of a captured call with the model itself: code can compute other values where it is captured than where it runs."""
+"""Compares a captured call with the model itself, because code can behave differently while Dynamo captures it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passnet._compile.capture import Captured
 
 
 class RandomState:
-    """The state of PyTorch's random generators when it is made."""
+    """The state of PyTorch's random generators at the creation of the object."""
 
     def __init__(self) -> None:
         self._devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
@@ -20,7 +20,7 @@ class RandomState:
         self._cuda = [torch.cuda.get_rng_state(device) for device in self._devices]
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a call that begins in this state; the state after it is the one before it."""
+        """Returns the result of a call that begins in this random state. The current state is restored afterwards."""
         with torch.random.fork_rng(self._devices):
             torch.set_rng_state(self._cpu)
             for device, state in zip(self._devices, self._cuda, strict=True):
@@ -29,7 +29,7 @@ class RandomState:
 
 
 class UnfaithfulError(Exception):
-    """A captured call computes something else than the model; `result` is that of the model."""
+    """A captured call computes another result than the model. `result` is the result of the model."""
 
     def __init__(self, fault: str, result: Any) -> None:
         super().__init__(f"captured, it gives another result: {fault}")
@@ -39,10 +39,10 @@ class UnfaithfulError(Exception):
 def compare_with_model(
     model: Callable[..., Any], captured: Captured, before: RandomState, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Raises `UnfaithfulError` if the captured result is not that of the model itself.
+    """Raises `UnfaithfulError` if the captured result differs from the result of the model itself.
 
-    PyTorch's own modules take other ways while they are captured: `TransformerEncoder` leaves padded places zero only if it
-    is not. A call that writes to its arguments or buffers is not repeated.
+    Modules of PyTorch can take other branches while they are captured: `TransformerEncoder` sets padded positions to zero only
+    outside a capture. A call that writes to its arguments or buffers is not repeated, and so not compared.
     """
     if captured.mutated or captured.written:
         return
@@ -53,7 +53,7 @@ def compare_with_model(
 
 
 def _tensors(value: Any, seen: set[int]) -> Iterator[torch.Tensor]:
-    """The dense tensors within containers and plain objects, in order."""
+    """Yields the dense tensors within containers and plain objects, in order."""
     if id(value) in seen or isinstance(value, type):
         return
     seen.add(id(value))

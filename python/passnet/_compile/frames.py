@@ -1,4 +1,4 @@
-"""Calls through `torch.compile` in which a function that Dynamo cannot capture runs as it is written."""
+"""Calls through `torch.compile` in which PyTorch runs the functions that Dynamo cannot capture."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _before = False
 
 
 def without_errors(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with failures of Dynamo logged and not raised: PyTorch runs what Dynamo failed at.
+    """Returns the function with failures of Dynamo logged instead of raised. PyTorch runs the code that Dynamo failed on.
 
-    Running the whole model again after such a failure would repeat what it has changed so far. The setting is that of the process; it is changed while
-    such a call runs, and a context manager for it would take four times as long as this.
+    A second run of the whole model after such a failure would repeat changes that the first run has made. The setting belongs to the
+    process and is changed while such a call runs. A context manager for it would take four times as long as this function.
     """
 
     @functools.wraps(compiled)

@@ -1,4 +1,4 @@
-"""Inference freezing: batch norm becomes part of the weights of the convolution or linear layer before it."""
+"""Freezing for inference: folds batch norm into the weights of the convolution or linear layer before it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NAMES = ("input", "running_mean", "running_var", "weight", "bias", "training", 
 
 
 def freeze(captured: Captured, example: Sequence[torch.Tensor]) -> str:
-    """Folds batch norm into weights, in the captured graph itself. Returns what was done, in words.
+    """Folds batch norm into weights, in the captured graph itself. Returns a sentence about what was done.
 
-    The folded weights become state in place of those that they are made of. If the graph then computes something else than
-    PyTorch did, nothing is changed.
+    The folded weights replace the original weights in the state. If the results of the new graph differ from those of PyTorch,
+    nothing is changed.
     """
     if captured.mutated:
         return "nothing is folded: the graph writes to an argument or a buffer"
@@ -60,7 +60,7 @@ class _Fold:
     bias: torch.Tensor
 
     def apply(self, graph: torch.fx.Graph, values: dict[torch.fx.Node, torch.Tensor]) -> None:
-        """Gives the layer weights of its own, as new state at the end of the placeholders."""
+        """Gives the layer new weights, as new state at the end of the placeholders."""
         last = [node for node in graph.nodes if node.op == "placeholder"][-1]
         with graph.inserting_after(last):
             weight = graph.placeholder(f"{self.layer.name}_folded_weight")
@@ -68,7 +68,7 @@ class _Fold:
             bias = graph.placeholder(f"{self.layer.name}_folded_bias")
         for node, value in ((weight, self.weight), (bias, self.bias)):
             values[node] = value
-            # The type that Dynamo would have noted; the author reads it.
+            # Noted for the author, as Dynamo would have noted it.
             node.meta["example_value"] = value
         arguments = _arguments(self.layer, ("input", "weight", "bias"))
         rest = self.layer.args[3:]
@@ -83,7 +83,7 @@ def _arguments(node: torch.fx.Node, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _fold(norm: torch.fx.Node, values: dict[torch.fx.Node, torch.Tensor]) -> _Fold | None:
-    """The fold of a batch norm; None if the node is none, or the layer before it has other users or other weights."""
+    """Returns the fold of a batch norm; None if the node is no batch norm, or if the layer before it does not allow a fold."""
     if norm.op != "call_function" or norm.target is not torch.nn.functional.batch_norm:
         return None
     given = _arguments(norm, _NAMES)
