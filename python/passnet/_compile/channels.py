@@ -135,7 +135,7 @@ def _reshape_views(graph: torch.fx.Graph) -> None:
 
 
 def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Restores the strides of the results. Raises `ValueError` for strides of another than a plain layout."""
+    """Restores the strides of the results. Raises `ValueError` if a result with changed strides was not contiguous before."""
     graph = module.graph
     output = graph.output_node()
     results = list(output.args[0])

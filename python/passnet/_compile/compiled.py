@@ -286,7 +286,7 @@ class Compiled:
         if not self._is_stale:
             run = keeps_modes(built.run, captured.module.graph)
             entry = make_entry(captured, run, facts_of(self.model, captured))
-            # A compiled training call writes to its own copies until its end, so its entry may be repeated.
+            # A compiled training call writes to copies until its end, so the model can run the call if it fails.
             writes = bool(captured.mutated) and not (built.report.trains and built.report.left is None)
             self._entries = (*self._entries, self._guarded(entry, writes))
         return captured.result

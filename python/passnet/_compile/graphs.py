@@ -1,6 +1,6 @@
-"""CUDA graphs of a captured call: parameters are static, and outputs belong to the caller.
+"""CUDA graphs of a captured call. Parameters are read at fixed addresses. Outputs are copied and belong to the caller.
 
-Inputs are copied in, unless they are written to or have the same address in each call.
+Inputs are copied into the graph's memory, unless they are written to or have the same address in each call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from passnet._compile.steady import Copies, InPlace, Watch
 
 _WARM_UPS = 3
 
-# Graphs of one kind of call that writes to its arguments, each for different memory.
+# Largest number of CUDA graphs of one kind of call that writes to its arguments. Each graph is for other addresses.
 _MOST_RECORDINGS = 4
 
 _DRAWS = frozenset([torch.rand, torch.randn, torch.randint, torch.randperm])
@@ -37,7 +37,7 @@ class NotGraphedError(Exception):
 class Pool:
     """Memory that the graphs of one model share, and the order in which they use it.
 
-    A graph's outputs are copied out before another one runs. Replays on several streams and from several threads wait for
+    The outputs of a graph are copied before another graph runs. Replays on several streams and from several threads wait for
     each other.
     """
 
@@ -47,7 +47,7 @@ class Pool:
         self.stream: torch.cuda.Stream | None = None
 
     def enter(self) -> None:
-        """Makes the current stream wait for the last replay, if that was on another."""
+        """Makes the current stream wait for the last replay, if that was on another stream."""
         current = torch.cuda.current_stream()
         if self.stream is not None and self.stream != current:
             current.wait_stream(self.stream)
@@ -55,7 +55,7 @@ class Pool:
 
 
 def refusal(captured: Captured) -> str | None:
-    """Returns the reason why a call cannot be a CUDA graph, as far as its graph shows it."""
+    """Returns the reason why a call cannot be a CUDA graph, found in its FX graph; None if no reason is found."""
     devices = {tensor.device for tensor in captured.example}
     if any(device.type != "cuda" for device in devices) or len(devices) != 1:
         return f"its tensors are on {' and '.join(sorted(map(str, devices))) or 'no device'}"
@@ -70,9 +70,9 @@ def refusal(captured: Captured) -> str | None:
 
 
 def unused_draws(graph: torch.fx.Graph) -> list[torch.fx.Node]:
-    """Random numbers in host memory that nothing uses, in order: those of layer drop in evaluation mode, for instance.
+    """Returns the nodes that draw random numbers in host memory that nothing uses, in order, e.g. layer drop in evaluation mode.
 
-    A CUDA graph does not draw them, so they are drawn before each replay: later random numbers are the same as without a graph.
+    A CUDA graph does not run these nodes. They run before each replay, so that later random numbers are the same as without a graph.
     """
     return [
         node
@@ -92,13 +92,14 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 class GraphedCall:
-    """A captured call as a CUDA graph; called as the graph's function is, with its inputs alone.
+    """A captured call as a CUDA graph. It is called with the inputs alone, without the state.
 
-    Inputs are copied into memory of the recording. Those that the call writes to, such as the cache of a language model, are not:
-    the recording has their addresses. Other addresses are recorded when they come a second time, and run without a graph until then.
+    Inputs are copied into memory of the recording. Inputs that the call writes to, such as the cache of a language model, are not
+    copied: the recording has their addresses. A call with other addresses runs without a graph the first time, and is recorded the
+    second time.
 
-    Where a call writes to nothing, large inputs that stay at one address, such as weights that are arguments, are read there after a
-    few calls. If such an input moves, it is copied from then on.
+    If a call writes to nothing, large inputs that stay at one address, such as weights that are arguments, are read at this address
+    after a few calls. If such an input moves, later calls copy it.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class GraphedCall:
         written: frozenset[int] = frozenset(),
         draws: Sequence[Callable[[], Any]] = (),
     ) -> None:
-        """`written` are the places among inputs and state that the call writes to, `draws` draw random numbers of the host."""
+        """`written` has the positions among inputs and state that the call writes to. `draws` are functions that draw random numbers on the host."""
         self.run = run
         self.state = list(state)
         self.pool = pool
@@ -131,7 +132,7 @@ class GraphedCall:
         written: frozenset[int] = frozenset(),
         draws: Sequence[Callable[[], Any]] = (),
     ) -> GraphedCall:
-        """A call that is recorded for these inputs. Raises `NotGraphedError`."""
+        """Returns a call that is recorded for these inputs. Raises `NotGraphedError` if the recording fails."""
         call = cls(run, state, pool, written, draws)
         with pool.lock:
             call._record(inputs, call._addresses(inputs))
@@ -144,7 +145,7 @@ class GraphedCall:
             addresses = self._addresses(inputs)
             recording = self.recordings.get(addresses)
             if self.written:
-                # Such a call cannot be repeated, so everything is checked first.
+                # A call that writes cannot be repeated, so all checks come before the replay.
                 if recording is None or recording.is_stale():
                     recording = self._recorded_again(inputs, addresses)
                 if recording is None or recording.is_shared(inputs):
@@ -156,14 +157,14 @@ class GraphedCall:
             recording = self._with_steady(recording, inputs)
             self._draw()
             results = recording.replay(inputs)
-            # Checked while the device works: parameters with other memory make the graph stale.
+            # Checked after the launch, while the device works. If parameters have moved, the call is recorded and run again.
             if recording.is_stale():
                 self.reset()
                 results = self._record(inputs, addresses).replay(inputs)
         return results
 
     def _with_steady(self, recording: Recording, inputs: Sequence[torch.Tensor]) -> Recording:
-        """A recording that reads steady inputs where they are, and no others."""
+        """Returns a recording that reads exactly the inputs with steady addresses in place."""
         if not recording.in_place.hold(inputs):
             self.in_place -= recording.in_place.moved(inputs)
         elif steady := self.watch.see(inputs):
@@ -184,7 +185,7 @@ class GraphedCall:
         return tuple(inputs[place].data_ptr() for place in self.written if place < len(inputs))
 
     def _recorded_again(self, inputs: Sequence[torch.Tensor], addresses: Addresses) -> Recording | None:
-        """A recording of a call that writes to its arguments; None for memory that is seen for the first time."""
+        """Records a call that writes to its arguments. Returns None if the addresses occur for the first time or recording failed."""
         if self.fault is not None:
             return None
         if addresses not in self.seen:
@@ -212,7 +213,7 @@ class GraphedCall:
         return recording
 
     def reset(self) -> None:
-        """Gives the memory of the graphs back."""
+        """Releases the memory of the graphs."""
         for recording in self.recordings.values():
             recording.reset()
         self.recordings.clear()
@@ -220,7 +221,7 @@ class GraphedCall:
 
 
 class Recording:
-    """One CUDA graph, for the addresses of the tensors that it writes to and of the state. Raises `NotGraphedError`."""
+    """One CUDA graph, for fixed addresses of the state and of the inputs that it writes to. Raises `NotGraphedError`."""
 
     def __init__(
         self,
@@ -231,9 +232,9 @@ class Recording:
         written: frozenset[int],
         in_place: frozenset[int],
     ) -> None:
-        """`in_place` are the inputs that the graph reads at their addresses. They are not kept alive: each call has them."""
+        """`in_place` has the positions of inputs that the graph reads in place. They are not kept alive: each call passes them."""
         self.state = state
-        # Aliases keep the memory that the graph reads, also where a Parameter is given other memory.
+        # Aliases keep the memory that the graph reads alive, even if a Parameter gets other memory.
         self.held = [tensor.detach() for tensor in state]
         self.pointers = [tensor.data_ptr() for tensor in state]
         self.places = list(range(len(state)))
@@ -242,7 +243,7 @@ class Recording:
         self.written_inputs = [place for place in sorted(written) if place < len(inputs)]
         self.written_state = [state[place - len(inputs)] for place in sorted(written) if place >= len(inputs)]
         values = [copied.get(place, tensor) for place, tensor in enumerate((*inputs, *state))]
-        # The memory of written inputs is the caller's, and is not kept.
+        # The memory of inputs that are written to belongs to the caller, and is not kept alive.
         self.memory = Extents([values[place] for place in written])
         device = values[0].device
         graph = torch.cuda.CUDAGraph()
@@ -255,7 +256,7 @@ class Recording:
             torch.cuda.synchronize(device)
             message = str(error).strip().splitlines() or [type(error).__name__]
             raise NotGraphedError(f"the capture failed: {message[0]}") from error
-        # A result that is an argument, as in `x.add_(1)`, is the caller's tensor.
+        # If a result is an argument, as in `x.add_(1)`, each call returns the caller's tensor.
         self.given = {
             number: place for number, value in enumerate(outputs) if (place := _same(value, values)) is not None
         }
@@ -264,7 +265,7 @@ class Recording:
         self.graph, self.outputs = graph, outputs
 
     def replay(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """Runs the graph, and returns results that belong to the caller."""
+        """Runs the graph and returns copies of its results, which belong to the caller."""
         self.copies.fill(inputs)
         self.graph.replay()
         for place in self.written_inputs:
@@ -277,15 +278,15 @@ class Recording:
         return tuple(results)
 
     def is_stale(self) -> bool:
-        """Returns whether a tensor of the state has other memory by now."""
+        """Returns whether a tensor of the state has other memory than at the recording."""
         return not torch._C._tensors_data_ptrs_at_indices_equal(self.state, self.pointers, self.places)
 
     def is_shared(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Returns whether an input that is copied shares memory with a tensor that is written to: the copy would not see the writes."""
+        """Returns whether an input that is copied shares memory with a tensor that is written to. The copy would miss the writes."""
         return any(self.memory.overlaps(inputs[place]) for place in self.copies.places)
 
     def reset(self) -> None:
-        """Gives the memory of the graph back."""
+        """Releases the memory of the graph."""
         self.graph.reset()
         self.copies, self.given, self.outputs, self.held, self.written_state = Copies({}), {}, (), [], []
 
@@ -304,7 +305,7 @@ class Extents:
                 self.ends.append(end)
 
     def overlaps(self, tensor: torch.Tensor) -> bool:
-        """Returns whether the range of a tensor has a byte in common with one of these."""
+        """Returns whether the range of a tensor has a byte in common with one of these ranges."""
         start, end = _extent(tensor)
         place = bisect.bisect_left(self.starts, end) - 1
         return place >= 0 and self.ends[place] > start
@@ -320,7 +321,7 @@ def _extent(tensor: torch.Tensor) -> tuple[int, int]:
 def _warm_up(run: Callable[..., Sequence[Any]], values: Sequence[torch.Tensor], written: frozenset[int]) -> None:
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    # The state of the generator is restored, so that the user later draws the same numbers as without graphs.
+    # The state of the generator is restored below, so that later random numbers are the same as without graphs.
     generator = torch.cuda.default_generators[torch.cuda.current_device()]
     seen = generator.get_state()
     with torch.cuda.stream(side):
@@ -331,7 +332,7 @@ def _warm_up(run: Callable[..., Sequence[Any]], values: Sequence[torch.Tensor], 
 
 
 def _same(value: Any, values: Sequence[torch.Tensor]) -> int | None:
-    """The place of the argument that a result is."""
+    """Returns the position of the argument that is this result; None if the result is no argument."""
     if not isinstance(value, torch.Tensor):
         return None
     return next((place for place, known in enumerate(values) if value is known), None)
@@ -345,7 +346,7 @@ def _check(outputs: Sequence[Any], values: Sequence[torch.Tensor]) -> None:
 
 
 def _static(tensor: torch.Tensor) -> torch.Tensor:
-    """Memory of its own for an input, with its strides and content."""
+    """Returns a copy of an input in new memory, with the same strides. Raises `NotGraphedError` for an expanded tensor."""
     if torch._debug_has_internal_overlap(tensor) == 1:
         raise NotGraphedError("an argument is expanded: several of its elements are one in memory")
     copy = uninitialized(tensor)

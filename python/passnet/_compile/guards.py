@@ -1,8 +1,8 @@
-"""Dynamo's guards as facts: what each guard names, and what is on the way to it.
+"""Translates Dynamo's guards to facts about the object that each guard names, and about the objects on the path to it.
 
-Dynamo's own guards cost more than small graphs take, so they are not run on later calls. Each guard is reduced to the identity of
-the objects on the way to what the code read, and to sizes, keys and members of containers. A guard that cannot be reduced makes
-the capture fail: results would otherwise be those of an older value.
+Dynamo's own guards take more time than small graphs, so later calls do not run them. Each guard is reduced to the identity of the
+objects on the path to the value that the code read, and to sizes, keys and members of containers. If a guard cannot be reduced, the
+capture fails, because later calls could otherwise use an outdated value.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _STEP = r"(?:\.[A-Za-z_]\w*|\['[^']*'\]|\[\d+\])"
 _CHAIN = re.compile(rf"([LG])\['([^']*)'\]((?:{_STEP})*)")
 _STEPS = re.compile(_STEP)
 _GETATTR = re.compile(r"getattr\((.*), '([^']*)'\)")
-# Guards of a container's keys or length, of one of its keys, and of an attribute that is not there.
-# PyTorch 2.6 has other names for some.
+# Kinds of guards: on a container's keys or length, on one key of a container, and on a missing attribute.
+# PyTorch 2.6 has other names for some of them.
 _OF_KEYS = ("DICT_CONST_KEYS", "DICT_KEYS", "DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK")
 _OF_SIZE = (*_OF_KEYS, "EMPTY_NN_MODULE_HOOKS_DICT", "SEQUENCE_LENGTH", "LIST_LENGTH")
 _OF_MEMBER = ("DICT_CONTAINS", "DICT_NOT_CONTAINS", "SET_CONTAINS", "SET_NOT_CONTAINS")
@@ -42,11 +42,11 @@ _OF_ABSENCE = ("NOT_PRESENT_IN_GENERIC_DICT", "HASATTR")
 _OF_CLASS = ("ID_MATCH", "CLASS_MATCH")
 _OF_FUNCTION = ("ID_MATCH", "CLOSURE_MATCH", "FUNCTION_MATCH")
 _OF_VALUE = ("CONSTANT_MATCH", "EQUALS_MATCH")
-# Up to this size, all keys of a dictionary are compared at once instead of looking for several of them.
+# Up to this size, all keys of a dictionary are compared at once instead of one lookup per key.
 _FEW_KEYS = 16
 # Dynamo's other dictionaries of hooks have entries only if one of these has some.
 _OTHER_HOOKS = ("_with_kwargs", "_always_called", "_non_full_backward_hooks")
-# These dictionaries of a module stay the same objects.
+# Dictionaries of a module that always stay the same objects.
 _OF_MODULES = (
     "_parameters",
     "_buffers",
@@ -55,7 +55,7 @@ _OF_MODULES = (
     "_backward_hooks",
     "_backward_pre_hooks",
 )
-# Values of these types do not change.
+# Types whose values are immutable.
 _FIXED = (
     int,
     float,
@@ -75,24 +75,24 @@ _FIXED += (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type
 _FIXED += (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _OFFSET = ".storage_offset()"
 _ABSENT = object()
-# Dynamo of PyTorch 2.6 and 2.11 has guards of classes and functions, but none of the constants that the code reads from them.
-# Those of 2.15 have been seen; the versions in between are treated like the older ones.
+# Dynamo of PyTorch 2.6 and 2.11 has guards on classes and functions, but no guards on the constants that the code reads from them.
+# PyTorch 2.15 was tested and has such guards. The versions between are not tested, and are treated like the older ones.
 _GUARDS_CONSTANTS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 15)
 
 
 def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Facts:
-    """Facts that the code read which Dynamo captures now. Of arguments they are those about classes; each call compares the rest.
+    """Returns the facts read by the code that Dynamo is capturing. For arguments, only facts about their classes: calls compare the rest.
 
     Raises `NotCapturedError` if the code depends on something that cannot be checked.
     """
     reader = _Reader(model, args, kwargs, InstructionTranslator.current_tx().f_globals)
     guards = TracingContext.get().guards_context.dynamo_guards
-    # A method until PyTorch 2.14.
+    # `name` is a method until PyTorch 2.14.
     names = [guard.name if isinstance(guard.name, str) else guard.name() for guard in guards]
     for name, guard in zip(names, guards, strict=True):
-        # Without a name it is about PyTorch's global state, which each call compares.
+        # A guard without a name is about PyTorch's global state, which each call compares.
         if name:
-            # PyTorch 2.6 has no name for it.
+            # In PyTorch 2.6, `create_fn` may be a partial function, which has no name.
             create = getattr(guard.create_fn, "func", guard.create_fn)
             reader.read(name, create.__name__, getattr(guard.create_fn, "keywords", {}))
             if not _GUARDS_CONSTANTS:
@@ -103,24 +103,24 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
 
 
 def _dynamos_functions() -> dict[str, Any]:
-    """The functions that names of guards call."""
-    # A dictionary until PyTorch 2.9.
+    """Returns the functions that the names of guards call, by name."""
+    # Before PyTorch 2.9 these functions are in a dictionary.
     make = getattr(dynamo_guards, "_get_closure_vars", None)
     return dict(make() if make is not None else getattr(dynamo_guards, "CLOSURE_VARS", {}))
 
 
 class _Reader:
-    """Resolves names of guards, such as `L['model']._modules['drop'].p`, and notes what is on their way."""
+    """Resolves names of guards, such as `L['model']._modules['drop'].p`, and notes facts about the objects on the path."""
 
     def __init__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: dict[str, Any]) -> None:
         self.facts = Facts()
         self.scope = scope
         self.roots = {"model": model, "args": args, "kwargs": kwargs}
         self.known: dict[str, Any] = {"L['model']": model, "L['args']": args, "L['kwargs']": kwargs}
-        # Names of values about which nothing is noted, since each call compares the arguments.
+        # Names of values about which no facts are noted, because each call compares the arguments.
         self.given = {"L['args']", "L['kwargs']"}
         self.noted: set[tuple[Any, ...]] = set()
-        # Hooks of a backward matter where there is one.
+        # Hooks of a backward matter only with gradients enabled.
         self.unused = (
             _OTHER_HOOKS if torch.is_grad_enabled() else (*_OTHER_HOOKS, "_backward_hooks", "_backward_pre_hooks")
         )
@@ -148,7 +148,7 @@ class _Reader:
         elif kind in _OF_VALUE and not isinstance(value, _FIXED):
             self._note_content(value)
         elif value is getattr(os.environ, "_data", _ABSENT):
-            # Dynamo has no guard for a variable that is not set.
+            # Dynamo has no guard on an environment variable that is not set, so the number of variables is noted.
             self.note_size(value)
 
     def _note_place(self, owner: Any, value: Any) -> None:
@@ -176,13 +176,13 @@ class _Reader:
             self.facts.members += [(found, part, getattr(found, part)) for part in ("__defaults__", "__kwdefaults__")]
 
     def _note_attribute(self, kind: type, name: str, found: Any) -> None:
-        """Notes what a class has under a name."""
+        """Notes that a class has this object under a name."""
         if not self._is_new("class", id(kind), name):
             return
         if getattr(kind, name, _ABSENT) is found:
             self.facts.members.append((kind, name, found))
         else:
-            # A property, or a method of the class: look-up makes another object of it.
+            # A lookup of a property or a class method returns another object, so the dictionary of the class is read.
             self.facts.calls.append((functools.partial(vars(kind).get, name), found))
 
     def _note_member(self, container: Any, key: Any) -> None:
@@ -193,13 +193,13 @@ class _Reader:
             self.facts.members_of.append((container, key, key in container))
 
     def _note_content(self, value: Any) -> None:
-        """Notes that an object that can change, such as a set, equals what it is now."""
+        """Notes that a mutable object, such as a set, equals its present value."""
         if not isinstance(value, torch.Tensor) and self._is_new("content", id(value)):
             before = copy.copy(value)
             self.facts.calls.append((lambda: value == before, True))
 
     def _note_missing(self, name: str) -> bool:
-        """Notes that an object has no attribute of this name. Returns whether that is so."""
+        """Notes that an object lacks the attribute that a name ends with. Returns False if the object has the attribute or is unknown."""
         found = _GETATTR.fullmatch(name)
         path, dot, attribute = found.group(1, 0, 2) if found else name.rpartition(".")
         owner = self._find(path) if dot and (found or attribute.isidentifier()) else _ABSENT
@@ -214,14 +214,14 @@ class _Reader:
         return is_new
 
     def _find(self, name: str) -> Any:
-        """The value that a guard names; `_ABSENT` if it cannot be followed."""
+        """Returns the value that a guard names; `_ABSENT` if the name cannot be resolved."""
         if name not in self.known:
             match = _CHAIN.fullmatch(name)
             self.known[name] = self._expression(name) if match is None else self._chain(name, match)
         return self.known[name]
 
     def _chain(self, name: str, match: re.Match[str]) -> Any:
-        """The value of a chain of attributes and items."""
+        """Returns the value of a chain of attributes and items."""
         path = name[: len(name) - len(match[3])]
         value = self.known.get(path, _ABSENT)
         if match[1] == "G":
@@ -248,7 +248,7 @@ class _Reader:
         return self.known[name]
 
     def _expression(self, name: str) -> Any:
-        """The value of a name that is more than a chain, such as `dict(type(L['model']).__dict__)['scale'].__defaults__[0]`."""
+        """Returns the value of a name that is more than a chain, such as `dict(type(L['model']).__dict__)['scale'].__defaults__[0]`."""
         text = name.encode()
 
         def part(node: ast.expr) -> str:
@@ -305,10 +305,10 @@ class _Reader:
         return _ABSENT
 
     def _evaluated(self, name: str) -> Any:
-        """The value of any other name, computed again in each call."""
+        """Returns the value of any other name. Each call evaluates the name again and compares the value."""
         if "L['args']" in name or "L['kwargs']" in name:
             return None
-        # A copy: Dynamo removes its own entries from the scope when the capture is over.
+        # A copy, because Dynamo removes its own entries from the scope after the capture.
         scope = {**_dynamos_functions(), "L": self.roots, "G": dict(self.scope)}
         try:
             code = compile(name, "<guard>", "eval")
@@ -319,12 +319,12 @@ class _Reader:
             else:
                 before = copy.copy(value)
                 self.facts.calls.append((lambda: type(now := read()) is type(before) and bool(now == before), True))
-        except Exception:  # Any that the evaluation of an expression raises.
+        except Exception:  # Evaluation of an expression may raise any exception.
             raise NotCapturedError(f"the code reads `{name}`, which cannot be checked in later calls") from None
         return value
 
     def _of_class(self, kind: Any, owner: str, name: str) -> Any:
-        """An attribute of a class, which one of the object itself would hide."""
+        """Returns an attribute of a class. Also notes the size of the object's `__dict__`, because an attribute there would hide it."""
         found = vars(kind).get(name, _ABSENT) if isinstance(kind, type) else _ABSENT
         if found is _ABSENT:
             return _ABSENT
@@ -334,7 +334,7 @@ class _Reader:
         return found
 
     def _key(self, owner: Any, place: int, *, is_noted: bool) -> Any:
-        """A key of a dictionary by its place."""
+        """Returns the key of a dictionary at a position."""
         if not isinstance(owner, dict) or place >= len(owner):
             return _ABSENT
         if is_noted:
@@ -342,7 +342,7 @@ class _Reader:
         return list(owner)[place]
 
     def _call(self, function: Any, values: list[Any]) -> Any:
-        """The value of a context variable, possibly with a default, or of a weak reference."""
+        """Returns the value of a context variable, possibly with a default, or of a weak reference."""
         of = getattr(function, "__self__", None)
         if not isinstance(function, weakref.ref) and not isinstance(of, contextvars.ContextVar):
             return _ABSENT
@@ -358,7 +358,7 @@ class _Reader:
         if owner is _ABSENT:
             return _ABSENT
         values = getattr(owner, "__dict__", None)
-        # Each thread has other attributes of a `threading.local`.
+        # The dictionary of a `threading.local` belongs to one thread.
         if is_noted and isinstance(values, dict) and name in values and not isinstance(owner, threading.local):
             if name not in _OF_MODULES:
                 self.facts.entries.append((values, name, values[name]))
@@ -368,15 +368,15 @@ class _Reader:
                 return self._item(values[part], name, is_noted)
         try:
             value, again = getattr(owner, name), getattr(owner, name)
-        except Exception:  # Any that a property raises.
+        except Exception:  # A property may raise any exception.
             return _ABSENT
-        # Methods and the like are made for each look-up.
+        # Each lookup of a method or the like makes a new object, whose identity cannot be compared.
         if again is not value:
             return value
         if is_noted:
             self.facts.members.append((owner, name, value))
         elif isinstance(values, dict) and name not in values:
-            # Each call compares what an argument has, but not what its class has. PyTorch 2.6 gives both the same name.
+            # Each call compares attributes of an argument, but not those of its class. PyTorch 2.6 uses the same name for both.
             for part in type(owner).__mro__:
                 if vars(part).get(name, _ABSENT) is value:
                     self._note_attribute(part, name, value)

@@ -1,4 +1,4 @@
-"""A captured call without gradients, under autocast or not, ready to run."""
+"""Builds a captured call without gradients, with or without autocast."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from passnet._passes.load import Pass
 def build_inference(
     captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None
 ) -> Built:
-    """Builds a call as `build` does. Under autocast its casts are written into the graph, which then runs without it.
+    """Builds a call as `build` does. Under autocast, the casts are first written into the graph, which then runs without autocast.
 
-    Raises `ImplicitCastError` where they cannot be.
+    Raises `ImplicitCastError` if the casts cannot be written into the graph.
     """
     if not autocast_devices():
         return build(captured, known, options, store, pool)

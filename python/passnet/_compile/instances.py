@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-# An object with more attributes, or with longer containers, is data rather than the state of a call: each call would compare all of it.
+# An object with more attributes or longer containers is treated as data, not as state of a call, because each call would compare all of
+# its attributes.
 _MAX_ATTRIBUTES = 64
 _MAX_ITEMS = 1024
 _MAX_OBJECTS = 1024
@@ -19,8 +20,8 @@ _MAX_OBJECTS = 1024
 class Arguments:
     """Plain objects among the arguments of a call, which later calls compare by their attributes.
 
-    Objects, and lists and dictionaries, are numbered in the order in which they are found. After the call, `written` has the attributes
-    that it assigned, and `refilled` the containers that have other items.
+    Objects are numbered in the order in which they are found, and so are lists and dictionaries. After the call, `written` has the
+    attributes that the call assigned, and `refilled` has the containers whose items it changed.
     """
 
     def __init__(self) -> None:
@@ -31,11 +32,11 @@ class Arguments:
         self._before: list[dict[str, Any]] = []
 
     def given(self, value: Any) -> int | None:
-        """The number of an object that was found before."""
+        """Returns the number of an object that was found before; None for any other value."""
         return self._numbers.get(id(value))
 
     def attributes(self, value: Any) -> dict[str, Any] | None:
-        """The attributes of a plain object, which gets a number; None for any other value."""
+        """Numbers a plain object and returns its attributes; None for any other value."""
         if not _is_plain(value) or len(self.objects) == _MAX_OBJECTS or len(vars(value)) > _MAX_ATTRIBUTES:
             return None
         if any(isinstance(item, (list, tuple, dict)) and len(item) > _MAX_ITEMS for item in vars(value).values()):
@@ -46,15 +47,15 @@ class Arguments:
         return self._before[-1]
 
     def container(self, value: Any) -> None:
-        """Takes notice of a list or dictionary, and of its items."""
-        # One that is given twice has its last number: all of them are the same container.
+        """Records a list or dictionary and its items."""
+        # A container that is passed twice gets its last number. All its numbers mean the same container.
         self.containers[id(value)] = value
         self._items.append((value, value.copy()))
 
     def refilled(self) -> Iterator[tuple[int, Any, Any]]:
-        """The containers that have other items than before the call: the number, the old items, the container.
+        """Yields the containers with other items than before the call: number, old items, container.
 
-        Inner ones come first.
+        Inner containers come before outer ones.
         """
         for number, (value, before) in reversed([*enumerate(self._items)]):
             if isinstance(value, dict):
@@ -65,7 +66,7 @@ class Arguments:
                 yield number, before, value
 
     def written(self) -> Iterator[tuple[int, str, Any, Any]]:
-        """The attributes that are other objects than before the call: the number of the object, the name, the old and the new value.
+        """Yields the attributes that are other objects than before the call: number of the object, name, old value, new value.
 
         `ABSENT` stands for no value.
         """
@@ -78,17 +79,18 @@ class Arguments:
 
 
 class Instances:
-    """Decides which objects in a result can be made again: those of plain classes that the call itself has made.
+    """Decides which objects in a result an entry can make again: objects of plain classes that the call itself has made.
 
-    Dynamo makes such an object by its class and sets its attributes, and so does an entry. An object that anything but the result refers to
-    may have been there before the call; it cannot be made again. Objects among the `arguments` are returned as they are.
+    An entry makes such an object as Dynamo does: it creates an instance of the class and sets its attributes. If anything other than
+    the result refers to an object, it may be older than the call, and cannot be made again. Objects among the `arguments` are
+    returned as they are.
     """
 
     def __init__(self, result: Any, arguments: Arguments) -> None:
         self.given = arguments.given
         parts = list(_parts(result, set()))
         known = {id(parts), *map(id, parts)}
-        # Counted here, because now only `parts` refers to them in addition. Local variables do not count.
+        # Referrers are checked here, where only `parts` refers to the objects in addition. Local variables do not count.
         self._new = {
             id(part)
             for part in parts
@@ -96,29 +98,29 @@ class Instances:
         }
 
     def attributes(self, value: Any) -> dict[str, Any] | None:
-        """The attributes of an object that can be made again, once; None for any other value."""
+        """Returns the attributes of an object that can be made again, only at the first call for it; None for any other value."""
         if id(value) not in self._new:
             return None
         self._new.remove(id(value))
         return vars(value)
 
     def container(self, value: Any) -> None:
-        """Nothing: a container in a result is made again."""
+        """Does nothing, because each container in a result is made again."""
 
 
 ABSENT = object()
-"""Stands for an attribute that an object does not have."""
+"""Marker for the value of an attribute that an object does not have."""
 
 
 def make_instance(kind: type, attributes: dict[str, Any]) -> Any:
-    """An object of a class with these attributes, made without its `__init__`."""
+    """Returns a new object of a class with these attributes, without a call of `__init__`."""
     made = object.__new__(kind)
     made.__dict__.update(attributes)
     return made
 
 
 def _is_plain(value: Any) -> bool:
-    """Returns whether an object is its attributes and nothing else: no part in C, no slots, no items of its own."""
+    """Returns whether an object consists of its attributes only: no state in C, no slots, no items."""
     kind = type(value)
     if isinstance(value, (type, torch.nn.Module, torch.Tensor)) or kind.__module__ in ("builtins", "types"):
         return False
@@ -136,7 +138,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
-    """A value and all containers, objects and dictionaries of attributes in it."""
+    """Yields a value and all containers, objects and dictionaries of attributes in it."""
     if id(value) in seen or isinstance(value, (torch.Tensor, type)):
         return
     seen.add(id(value))

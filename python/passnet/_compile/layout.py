@@ -1,4 +1,4 @@
-"""Layout of nested values: tuples, lists and dictionaries of tensors and constants, and code that checks or builds them."""
+"""Layouts of nested tuples, lists and dictionaries of tensors and constants, and generation of code that checks or builds such values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _CONSTANTS += (torch.memory_format, type(...))
 
 
 class LayoutError(Exception):
-    """A value is in an object that is no tuple, list, dictionary, tensor or constant."""
+    """A value contains an object that is no tuple, list, dictionary, tensor or constant."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor, by its number in a flat list."""
+    """A tensor, given by its number in a flat list."""
 
     number: int
 
@@ -50,7 +50,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Instance:
-    """A plain object, by its attributes: one that is an argument, or one that a call makes."""
+    """A plain object, given by its attributes. It is an argument, or a call makes it."""
 
     kind: type
     items: tuple[tuple[str, Layout], ...]
@@ -58,7 +58,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Given:
-    """A plain object that is an argument, by its number among these, in the order in which they are found."""
+    """A plain object among the arguments, given by its number in the order in which these objects are found."""
 
     number: int
 
@@ -68,7 +68,7 @@ Layout = Leaf | Constant | Sequence | Mapping | Instance | Given
 
 @dataclass(frozen=True)
 class Assigned:
-    """An attribute that a call assigns to an object among the arguments, by the number of the object."""
+    """An attribute that a call assigns to an object among the arguments. The object is given by its number."""
 
     owner: int
     name: str
@@ -77,7 +77,7 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Refilled:
-    """A list or dictionary among the arguments whose items a call changes, by its number among these."""
+    """A list or dictionary among the arguments whose items a call changes. The container is given by its number."""
 
     container: int
     value: Sequence | Mapping
@@ -87,17 +87,20 @@ class Objects(Protocol):
     """Decides which plain objects a layout can have."""
 
     def given(self, value: Any) -> int | None:
-        """The number of an object that is known by one; None for any other value."""
+        """Returns the number of a numbered object; None for any other value."""
 
     def attributes(self, value: Any) -> dict[str, Any] | None:
-        """The attributes of an object that its attributes describe; None for any other value."""
+        """Returns the attributes of an object that they describe completely; None for any other value."""
 
     def container(self, value: Any) -> None:
-        """Takes notice of a list or dictionary, before its items."""
+        """Records a list or dictionary. Called before its items are visited."""
 
 
 def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout], objects: Objects) -> Layout:
-    """The layout of a value; `leaf` gives that of a tensor, `objects` says which other objects it can have. Raises `LayoutError`."""
+    """Returns the layout of a value. `leaf` returns the layout of a tensor; `objects` decides which plain objects are allowed.
+
+    Raises `LayoutError`.
+    """
     if isinstance(value, torch.Tensor):
         return leaf(value)
     kind = type(value)
@@ -120,13 +123,13 @@ def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout], objects: Objec
         return Mapping(kind, tuple((key, layout_of(item, leaf, objects)) for key, item in value.items()))
     registered = torch.utils._pytree.SUPPORTED_NODES.get(kind)
     if registered is not None and issubclass(kind, dict):
-        # An ordered dictionary, or an output class of a model library.
+        # For example an ordered dictionary, or an output class of a model library.
         return Mapping(kind, tuple((key, layout_of(item, leaf, objects)) for key, item in value.items()))
     raise LayoutError(f"a value is a `{kind.__module__}.{kind.__qualname__}`")
 
 
 def containers_of(value: Any, objects: Objects | None = None) -> Iterator[Any]:
-    """The mutable containers within a value, but not within objects that `objects` knows by a number."""
+    """Yields the mutable containers within a value, except those within numbered objects of `objects`."""
     if isinstance(value, dict):
         yield value
         items = [*value.values()]
@@ -143,23 +146,26 @@ def containers_of(value: Any, objects: Objects | None = None) -> Iterator[Any]:
 
 
 class Code:
-    """Python text with the objects that it names."""
+    """Builds Python source text, with the objects that the text refers to by name."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
         self.objects: list[str] = []
-        """Variables with the attributes of the objects among the arguments, by their numbers."""
+        """Variables that hold the attributes of objects among the arguments, indexed by the number of the object."""
         self.containers: list[str] = []
-        """Expressions of the lists and dictionaries among the arguments, by their numbers."""
+        """Expressions of lists and dictionaries among the arguments, indexed by the number of the container."""
 
     def name(self, value: Any) -> str:
-        """The name of an object in the text."""
+        """Returns the name of an object in the text, and adds the object if it has no name."""
         name = f"_{len(self.names)}"
         self.names[name] = value
         return name
 
     def checks(self, layout: Layout, path: str, leaves: dict[int, str]) -> Iterator[str]:
-        """Expressions that hold if the value of `path` has this layout. Notes in `leaves` where its tensors are: one number is one tensor."""
+        """Yields expressions that are true if the value of `path` has this layout.
+
+        Records the expression of each tensor in `leaves`. Tensors with the same number must be the same object.
+        """
         match layout:
             case Leaf(number):
                 if number in leaves:
@@ -183,7 +189,7 @@ class Code:
                 for key, item in items:
                     yield from self.checks(item, f"{path}[{key!r}]", leaves)
             case Instance(kind, items):
-                # The variable saves the way to the object for each of its attributes.
+                # The variable avoids a repetition of the path to the object for each attribute.
                 number = len(self.objects)
                 self.objects.append(f"a{number}")
                 yield f"type(o{number} := {path}) is {self.name(kind)}"
@@ -200,12 +206,12 @@ class Code:
             return f"{path} is {value!r}" if value is not ... else f"{path} is ..."
         same = f"type({path}) is {self.name(type(value))}"
         if isinstance(value, (float, complex)):
-            # Zeros differ in sign, and no NaN equals another.
+            # 0.0 equals -0.0, and NaN does not equal itself, so texts are compared.
             return f"{same} and repr({path}) == {repr(value)!r}"
         return f"{same} and {path} == {self.name(value)}"
 
     def builds(self, layout: Layout, leaf: Callable[[int], str]) -> str:
-        """An expression for a value of this layout; `leaf` is the expression of a tensor."""
+        """Returns an expression that builds a value of this layout. `leaf` returns the expression of a tensor."""
         match layout:
             case Leaf(number):
                 return leaf(number)
@@ -220,7 +226,7 @@ class Code:
                 items_text = ", ".join(parts)
                 if kind is list:
                     return f"[{items_text}]"
-                # A named tuple takes its items one by one.
+                # A named tuple takes its items as separate arguments.
                 return f"{self.name(kind)}({f'[{items_text}]' if kind is torch.Size else items_text})"
             case Mapping(kind, items) | Instance(kind, items):
                 parts = [f"{key!r}: {self.builds(item, leaf)}" for key, item in items]

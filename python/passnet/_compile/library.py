@@ -1,4 +1,4 @@
-"""Pass libraries: a directory of passes that were verified on one machine, with what was measured there."""
+"""Pass libraries: directories of passes that were verified on one machine, with the measurements made there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Library:
     manifest: dict[str, Any]
 
     def compile(self, model: Callable[..., Any], **options: Any) -> Compiled:
-        """Compiles a model with the passes of the library alone; `options` are those of `passnet.compile`.
+        """Compiles a model with only the passes of the library. `options` are those of `passnet.compile`.
 
         Calls that the passes were not written for are left to PyTorch.
         """
@@ -39,7 +39,7 @@ class Library:
 
 
 def load(directory: str | os.PathLike[str]) -> Library:
-    """Opens a pass library. Raises `PassError` if it is none, or if its files are not those of its manifest."""
+    """Opens a pass library. Raises `PassError` if the directory is no pass library, or if its files differ from its manifest."""
     path = Path(directory).resolve()
     try:
         manifest = json.loads((path / MANIFEST).read_text())
@@ -61,7 +61,7 @@ def load(directory: str | os.PathLike[str]) -> Library:
 
 
 def write(directory: Path, specialisations: Iterable[Specialisation], measured: dict[str, Any]) -> int:
-    """Writes the passes with a region that was kept; returns their number. `measured` becomes part of the manifest."""
+    """Writes the passes that have a kept region, and returns their number. `measured` becomes part of the manifest."""
     kept: list[str] = []
     for known in specialisations:
         names = {region.rule for region in known.regions if region.kept}

@@ -1,4 +1,4 @@
-"""Methods of a compiled model that call the model, such as `generate`: their calls are those of the compiled model."""
+"""Support for methods that call the model, such as `generate`. On a compiled model, they call the compiled model."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 
 import torch
 
-# The method of transformers' models that returns what `generate` calls for each token.
+# The method of transformers' models that returns the function that `generate` calls for each token.
 _COMPILED_CALL = "get_compiled_call"
 
 
 def caller_of(model: torch.nn.Module, call: Callable[..., Any], compiles_itself: Callable[[], bool]) -> torch.nn.Module:
-    """A second object with the attributes of a model, whose calls are `call`. Raises any exception that the model's class raises when it is subclassed.
+    """Returns a second object with the attributes of a model. A call of this object is a call of `call`.
 
-    Both share one dictionary of attributes, so all that a method reads or assigns is the model's. The class is derived from the
-    model's, so `super()`, `isinstance` and look-ups in `type(self)` find what they find for the model. Copies are copies of the model.
+    Both objects share one dictionary of attributes, so methods read and assign the attributes of the model. The class is a subclass of
+    the model's class, so `super()`, `isinstance` and lookups in `type(self)` give the same as for the model. Copies are copies of the
+    model.
 
-    A model of transformers compiles itself with `torch.compile` for one token on a GPU. It gets `call` for that, unless `compiles_itself`.
+    To generate one token on a GPU, a model of transformers compiles itself with `torch.compile`. Here it uses `call` instead, unless
+    `compiles_itself()` is true.
+
+    Raises any exception that the model's class raises if it is subclassed.
     """
     kind = type(model)
     body = {
@@ -40,6 +44,6 @@ def caller_of(model: torch.nn.Module, call: Callable[..., Any], compiles_itself:
 
 
 def is_method(model: torch.nn.Module, name: str, value: Any) -> bool:
-    """Returns whether an attribute is a method that the class of the model adds to those of `torch.nn.Module`, and not `forward`."""
+    """Returns whether an attribute is a method that the model's class defines, other than `forward` and the methods of `torch.nn.Module`."""
     is_bound = isinstance(value, types.MethodType) and value.__self__ is model
     return is_bound and name != "forward" and not hasattr(torch.nn.Module, name)

@@ -1,4 +1,4 @@
-"""The part of `passnet.optimize` that needs PyTorch: builds the model, compiles it, times it, and writes the pass library."""
+"""The part of `passnet.optimize` that needs PyTorch: builds, compiles and times the model, and writes the pass library."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _place(error: BaseException, path: str) -> str:
 def _build(spec: str, device: torch.device) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     path, _, name = spec.rpartition(":")
     file = Path(path).absolute()
-    # A file such as `random.py` must not replace a module that others import.
+    # A file such as `random.py` must not replace a module that other code imports.
     module_name = file.stem if file.stem not in sys.modules else f"passnet_model_{file.stem}"
     found = importlib.util.spec_from_file_location(module_name, file)
     if found is None or found.loader is None:
@@ -124,7 +124,7 @@ def _build(spec: str, device: torch.device) -> tuple[Any, tuple[Any, ...], dict[
 
 
 def _try(spec: str, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Calls the model once without PassNet: a call that fails in PyTorch is an error of the specification."""
+    """Calls the model once without PassNet. If this fails, the specification is wrong, not PassNet."""
     path = spec.rpartition(":")[0]
     try:
         model(*args, **kwargs)
@@ -135,7 +135,7 @@ def _try(spec: str, model: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 def _sides(
     model: Callable[..., Any], compiled: Callable[..., Any], modes: Sequence[str], call: tuple[Any, Any]
 ) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
-    """The functions that are timed, each called twice already, and why others are missing."""
+    """Returns the functions to time, each already called twice, and the reasons why others are missing, both by name."""
     args, kwargs = call
     sides: dict[str, Callable[..., Any]] = {"eager": model, "passnet": compiled}
     sides |= {f"torch.compile {mode}": torch.compile(model, mode=mode) for mode in modes}
@@ -153,7 +153,7 @@ def _sides(
 
 
 def _times(sides: dict[str, Callable[..., Any]], call: tuple[Any, Any], device: torch.device) -> dict[str, float]:
-    """Median nanoseconds of a call of each side, called in turns."""
+    """Returns the median time of a call of each side in nanoseconds. The sides are called in turns."""
     args, kwargs = call
     samples: dict[str, list[int]] = {name: [] for name in sides}
     started = time.monotonic()

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-# Kinds of calls that are captured, as for Dynamo's own limit of recompilations.
+# Largest number of kinds of calls that are captured. Equal to Dynamo's default limit of recompilations.
 DEFAULT_LIMIT = 8
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of one model; `passnet.compile` says what each means."""
+    """Options of one model. `passnet.compile` documents them."""
 
     passes: tuple[str, ...] = ()
     author: str | None = "fuse"
@@ -29,7 +29,7 @@ class Options:
 
     @classmethod
     def of(cls, passes: Paths, **options: Any) -> Options:
-        """Checks what a user gave. Raises `ValueError`."""
+        """Makes options from the arguments of a user. Raises `ValueError` for an invalid value."""
         if isinstance(passes, (str, os.PathLike)):
             passes = (passes,)
         made = cls(passes=tuple(os.path.abspath(path) for path in passes), **options)
@@ -44,6 +44,6 @@ class Options:
         return made
 
     def of_inference(self) -> str:
-        """The options that are set and do not apply to calls that require gradients, in words."""
+        """Returns the names of the options that are set but do not apply to calls that require gradients, as text."""
         set_options = {"freeze": self.freeze, "cuda_graphs": self.cuda_graphs, "then": self.then}
         return ", ".join(f"`{name}={value!r}`" for name, value in set_options.items() if value)

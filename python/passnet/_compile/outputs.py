@@ -1,4 +1,4 @@
-"""Sources of the result of a captured call, and of the attributes that it assigns."""
+"""Layouts of the result of a captured call, and of the attributes that the call assigns."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def output_layouts(
     arguments: tuple[Any, ...],
     result: Any,
 ) -> tuple[Layout, tuple[Assigned | Refilled, ...]]:
-    """The layout of the result, and the effects of the call on `objects`.
+    """Returns the layout of the result, and the effects of the call on `objects`.
 
-    Leaves are outputs of the graph (`returned`), then inputs, then `state`. Raises `NotCapturedError` and `LayoutError`.
+    Leaves number the outputs of the graph (`returned`), then the inputs, then `state`. Raises `NotCapturedError` and `LayoutError`.
     """
     numbers: dict[int, int] = {}
     for number, value in enumerate((*returned, *inputs, *state)):
@@ -72,7 +72,10 @@ def output_layouts(
 def _change(
     assigned: Sequence[tuple[int, str, Any, Any]], refilled: Sequence[tuple[int, Any, Any]]
 ) -> tuple[str, str] | None:
-    """The change of an argument by a call that makes the next call one of another kind: what changes, and how."""
+    """Returns a change of an argument by a call that makes the next call one of another kind: the part that changes, and how it changes.
+
+    Returns None if there is no such change.
+    """
     pairs = [(f"`{name}`", old, new) for _, name, old, new in assigned]
     for _, before, container in refilled:
         if isinstance(container, list):
@@ -90,7 +93,7 @@ def _change(
 
 
 def _owner(arguments: tuple[Any, ...]) -> type | None:
-    """The type of the first object among the arguments."""
+    """Returns the type of the first argument that is neither a tensor nor of a built-in type; None if there is none."""
     args, kwargs = arguments
     owners = (type(value) for value in (*args, *kwargs.values()) if not isinstance(value, torch.Tensor))
     return next((kind for kind in owners if kind.__module__ != "builtins"), None)

@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 
 
 def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
-    """Returns the reason why the modes of PyTorch, or these arguments, keep a call from being compiled; None without one."""
+    """Returns the reason why a call cannot be compiled under the current modes of PyTorch or with these arguments; None if it can be."""
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
         return "a mode of PyTorch observes the operations"
     if torch._C._get_tracing_state() is not None:
@@ -29,21 +29,21 @@ def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
 
 
 class Changing:
-    """Types of arguments that have other sizes or numbers after each call, so that each call is of another kind."""
+    """Types of arguments whose sizes or numbers change in each call, so that each call is of another kind."""
 
     def __init__(self) -> None:
         self._seen: set[type] = set()
         self._reasons: dict[type, str] = {}
 
     def note(self, kind: type, reason: str) -> bool:
-        """Notes a call that changed an argument of this type; whether it is the second. The first may have prepared the argument."""
+        """Notes a call that changed an argument of this type. Returns True from the second such call on: the first may only prepare the argument."""
         if kind in self._seen:
             self._reasons[kind] = reason
         self._seen.add(kind)
         return kind in self._reasons
 
     def has_any(self) -> bool:
-        """Returns whether calls are left to the model."""
+        """Returns whether there is a type whose calls are left to the model."""
         return bool(self._reasons)
 
     def reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:

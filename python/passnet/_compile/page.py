@@ -1,4 +1,4 @@
-"""The report of `passnet optimize` as a page of one file."""
+"""The report of `passnet optimize` as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-# The style sheet of all pages of PassNet: the leaderboard, reports and the state of a fleet have the same.
+# The style sheet that all pages of PassNet share: the leaderboard, reports and the state of a fleet.
 _STYLE = (Path(__file__).parents[1] / "style.css").read_text(encoding="utf-8")
 _HEAD = """<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -15,7 +15,7 @@ _HEAD = """<meta charset="utf-8"><meta name="viewport" content="width=device-wid
 
 
 def report(result: dict[str, Any]) -> str:
-    """The page for what `passnet optimize` prints as JSON."""
+    """Returns the page for a result that `passnet optimize` prints as JSON."""
     title = _text(result["model"])
     parts = [f"<section><h2>Whole model</h2>{_whole(result['median_ns'], result['failures'])}</section>"]
     for known in result["compiled"]["specialisations"]:
@@ -56,14 +56,14 @@ def _specialisation(known: dict[str, Any]) -> str:
 
 
 def _gain(region: dict[str, Any]) -> float:
-    """Largest gain first; what was not measured comes last."""
+    """Returns the sort key of a region: the largest gain first, regions without measurement last."""
     if region["eager_ns"] is None or region["fused_ns"] is None:
         return float("inf")
     return region["fused_ns"] - region["eager_ns"]
 
 
 def _table(name: str, head: Iterable[str], rows: Iterable[tuple[str, str, str, str]]) -> str:
-    """A table whose second and third column are numbers."""
+    """Returns a table whose second and third columns are numbers."""
     label, first, second, note = head
     heading = f'<th scope="col">{_text(label)}</th>'
     heading += "".join(f'<th scope="col" class="number">{_text(title)}</th>' for title in (first, second))

@@ -1,4 +1,4 @@
-"""Notice of changes in the structure of modules: a parameter, buffer or submodule that is registered."""
+"""Notifications about registered parameters, buffers and submodules."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _installed: list[Any] = []
 
 
 def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) -> None:
-    """Calls `changed(owner)` after a parameter, buffer or module is registered in the model or a module within it.
+    """Calls `changed(owner)` when a parameter, buffer or module is registered in the model or in a module within it.
 
-    Assignment to an attribute registers too. The owner is not kept alive.
+    An assignment of one to an attribute of a module also registers it. The owner is not kept alive.
     """
     entry = weakref.ref(owner), changed
     with _lock:
@@ -37,7 +37,7 @@ def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) ->
 
 
 def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
-    # `self.calls += 1` assigns the buffer that is there.
+    # Not a change: `self.calls += 1` assigns the same buffer again.
     if value is not None and any(
         part.get(name) is value for part in (module._parameters, module._buffers, module._modules)
     ):

@@ -21,25 +21,25 @@ class Specialisation:
     regions: list[Region] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     eager_ns: float | None = None
-    """Time of the captured graph without passes."""
+    """Time of the captured graph without passes, in nanoseconds."""
     fused_ns: float | None = None
-    """Time of the rewritten graph."""
+    """Time of the rewritten graph, in nanoseconds."""
     cuda_graph: str = "off"
-    """`on`, or why not."""
+    """`on`, or `off`, or the reason why the call is no CUDA graph."""
     texts: dict[str, str] = field(default_factory=dict, repr=False)
-    """The texts of the author's passes by name."""
+    """Texts of the author's passes by name."""
     trains: bool = False
-    """True if the call requires gradients; times are then those of forward and backward."""
+    """True if the call requires gradients. The times are then those of forward and backward together."""
     left: str | None = None
-    """Reason why PyTorch computes the gradients of such a call."""
+    """Reason why PyTorch computes the gradients of a call that requires them; None if they are compiled."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The specialisation as plain data, without the texts of passes."""
+        """Returns the specialisation as plain data, without the texts of passes."""
         fields = {name: value for name, value in vars(self).items() if name != "texts"}
         return {**fields, "regions": [region.as_dict() for region in self.regions]}
 
     def lines(self) -> Iterator[str]:
-        """The specialisation as text."""
+        """Yields the lines of the specialisation as text."""
         kept = [region for region in self.regions if region.kept]
         yield f"({', '.join(self.inputs)}): {self.operations} operations, compiled in {self.compile_s:.2f} s"
         covered = sum(region.operations for region in kept)
@@ -57,14 +57,14 @@ class Specialisation:
 
 @dataclass
 class CompileReport:
-    """Specialisations of a model, and the calls that run otherwise."""
+    """Specialisations of a model, and the calls that PyTorch ran."""
 
     specialisations: list[Specialisation]
     eager: dict[str, int]
     """Number of calls that PyTorch ran, by reason."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data, for JSON."""
+        """Returns the report as plain data, for JSON."""
         return {
             "schema_version": 1,
             "specialisations": [known.as_dict() for known in self.specialisations],
@@ -78,6 +78,6 @@ class CompileReport:
 
 
 def described(tensor: torch.Tensor) -> str:
-    """An input in words, e.g. `float32[2, 3] cpu`."""
+    """Returns the type of an input as text, e.g. `float32[2, 3] cpu`."""
     sizes = ", ".join(map(str, tensor.shape))
     return f"{str(tensor.dtype).removeprefix('torch.')}[{sizes}] {tensor.device}"

@@ -1,4 +1,4 @@
-"""Inputs that have the same address in each call, which a CUDA graph can read where they are instead of copying them."""
+"""Inputs that have the same address in each call. A CUDA graph can read them in place instead of copying them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 
 _CALLS = 3
-# Estimates of what a copy costs: its launch, and its bytes at the speed of a GPU's memory.
+# Estimated cost of a copy: microseconds for its launch, and bytes per microsecond at the speed of a GPU's memory.
 _LAUNCH_US, _BYTES_PER_US = 2.0, 1e6
-# Recording again takes as long as some calls without a graph. Less than this is not worth it.
+# Least saving per call, in microseconds. Recording again takes as long as some calls without a graph, so a smaller saving is not worth it.
 _LEAST_US = 50.0
 
 
@@ -22,8 +22,10 @@ class Watch:
         self._ended = False
 
     def see(self, inputs: Sequence[torch.Tensor]) -> frozenset[int]:
-        """Notes the inputs of a call. Once, after the last of the first calls, returns the places of those that stayed, if copies of
-        them would take long.
+        """Notes the inputs of a call.
+
+        After the last of the first calls, returns once the positions of inputs whose addresses did not change, if copies of them
+        would take long. Otherwise returns an empty set.
         """
         if self._ended:
             return frozenset()
@@ -43,33 +45,33 @@ def _copies_us(tensors: Sequence[torch.Tensor]) -> float:
 
 
 class InPlace:
-    """Inputs that a graph reads where they are, by their addresses."""
+    """Addresses of the inputs that a graph reads in place."""
 
     def __init__(self, inputs: Sequence[torch.Tensor], places: frozenset[int]) -> None:
         self._places = sorted(places)
         self._pointers = [tensor.data_ptr() if place in places else None for place, tensor in enumerate(inputs)]
 
     def hold(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Returns whether these inputs are where they were."""
+        """Returns whether these inputs have the same addresses as before."""
         if not self._places:
             return True
         return torch._C._tensors_data_ptrs_at_indices_equal(list(inputs), self._pointers, self._places)
 
     def moved(self, inputs: Sequence[torch.Tensor]) -> frozenset[int]:
-        """The places of inputs that have another address now."""
+        """Returns the positions of inputs whose addresses have changed."""
         return frozenset(place for place in self._places if inputs[place].data_ptr() != self._pointers[place])
 
 
 class Copies:
-    """Memory of the graph for inputs, which are copied there before each replay."""
+    """Memory of the graph into which inputs are copied before each replay."""
 
     def __init__(self, memory: dict[int, torch.Tensor]) -> None:
-        """`memory` has the copy of the input at each place."""
+        """`memory` has the copies of inputs by position."""
         self.places = list(memory)
         by_type: dict[torch.dtype, list[int]] = {}
         for place, tensor in memory.items():
             by_type.setdefault(tensor.dtype, []).append(place)
-        # One launch copies many tensors if they have the same type.
+        # One launch can copy many tensors if they have the same dtype.
         self._groups = [(places, [memory[place] for place in places]) for places in by_type.values()]
 
     def fill(self, inputs: Sequence[torch.Tensor]) -> None:

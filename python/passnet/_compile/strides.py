@@ -1,4 +1,4 @@
-"""Strides of the values in a captured graph, as PyTorch computes them."""
+"""Corrects the strides that Dynamo noted in a captured graph to those that PyTorch computes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from passnet._backend.types import without_data
 
 
 def note_strides(module: torch.fx.GraphModule, example: Sequence[torch.Tensor]) -> None:
-    """Runs a graph on these arguments and corrects the types that Dynamo noted where results have other strides.
+    """Runs a graph on these arguments, and corrects the noted types of values that have other strides.
 
-    Libraries choose strides, of a convolution for instance, by more than Dynamo's rules know, and a pass is written for the recorded strides.
-    Writes to arguments that the graph writes to.
+    Libraries choose strides, for example of a convolution, by rules that Dynamo does not know, and a pass is written for the noted
+    strides. The run writes to the arguments that the graph writes to.
     """
     mode = FakeTensorMode()
 

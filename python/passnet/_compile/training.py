@@ -1,4 +1,4 @@
-"""A captured call that wants gradients: its forward and backward compiled, and compared with PyTorch as one step."""
+"""Builds a captured call that requires gradients: compiles forward and backward, and compares both together with PyTorch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Run = Callable[..., Sequence[Any]]
 def build_training(
     captured: Captured, known: Sequence[Pass], options: Options, store: Store
 ) -> tuple[Run, Specialisation]:
-    """The call with compiled gradients. If they are wrong, or a step is slower, the captured graph runs with PyTorch's gradients."""
+    """Builds the call with compiled gradients. If they are wrong or a step is slower, uses the captured graph with PyTorch's gradients."""
     started = time.perf_counter()
     operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in captured.module.graph.nodes)
     report = Specialisation([described(tensor) for tensor in captured.inputs], operations, 0.0, trains=True)
@@ -78,14 +78,14 @@ def _with_state(run: Run, state: Sequence[torch.Tensor]) -> Run:
 
 
 class _Step:
-    """One forward and backward of a captured call, on tensors of its own."""
+    """One forward and backward of a captured call, on copies of its tensors."""
 
     def __init__(self, captured: Captured) -> None:
         self.captured = captured
         self.weights: list[torch.Tensor] | None = None
 
     def take(self, run: Run, *, exact: bool = False) -> list[Any]:
-        """Results, gradients of the arguments, and the arguments that were written to."""
+        """Runs a step. Returns the results, the gradients of the arguments, and the arguments that were written to."""
         given = [self._argument(place, value, exact) for place, value in enumerate(self.captured.example)]
         # Each step begins with the same random numbers.
         with fork_random(given):
@@ -97,7 +97,7 @@ class _Step:
         return [*(_detached(value) for value in results), *gradients, *written]
 
     def fault(self, run: Run) -> str | None:
-        """The difference between a step of this function and PyTorch's; None if there is none."""
+        """Returns the difference between a step of this function and a step of PyTorch; None if there is none."""
         plain = self.captured.module.forward
         theirs = self.take(plain)
         ours = self.take(run)
@@ -107,7 +107,7 @@ class _Step:
             return reason
         try:
             exact = self.take(plain, exact=True)
-        except Exception:  # Any that an operator raises for a type that it does not take.
+        except Exception:  # An operator may raise any exception for a dtype that it does not support.
             return reason
         return None if is_as_precise(ours, theirs, exact) else reason
 
@@ -120,7 +120,7 @@ class _Step:
         return own.requires_grad_(value.requires_grad)
 
     def _weights(self, ends: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Gradients of the results, the same in all steps."""
+        """Returns gradients of the results. They are the same in all steps."""
         if self.weights is None:
             self.weights = [torch.randn_like(value) for value in ends]
         return [weight.to(value.dtype) for weight, value in zip(self.weights, ends, strict=True)]
