@@ -19,7 +19,7 @@ _installed: list[Any] = []
 def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) -> None:
     """Calls `changed(owner)` when a parameter, buffer or module is registered in the model or in a module within it.
 
-    An assignment of one to an attribute of a module also registers it. The owner is not kept alive.
+    Assigning a parameter, buffer or module to an attribute also registers it. The owner is not kept alive.
     """
     entry = weakref.ref(owner), changed
     with _lock:

@@ -1,9 +1,9 @@
 """Compilers as authors, one file each (`docs/reference/compilers.md`).
 
-A file defines `compile(module)`, which returns what is called in the place of the module, and may define `problem(device)`: the reason
-why the compiler cannot run on that device, or None.
+A file defines `compile(module)`, which returns the function to call instead of the module. It may define `problem(device)`, which returns
+the reason why the compiler cannot run on that device, or None.
 
-`python -m passnet._compilers NAME DEVICE [FILE]` prints that reason; nothing, if the compiler can run.
+`python -m passnet._compilers NAME DEVICE [FILE]` prints that reason. It prints nothing if the compiler can run.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ def load(name: str, source: str = "") -> types.ModuleType:
 
 
 def compiled(name: str, source: str, module: Any) -> Callable[..., Any]:
-    """Returns the result of a compiler for a module."""
+    """Compiles a module with the compiler of that name and returns the result."""
     return load(name, source).compile(module)
 
 
 def problem(name: str, device: str, source: str = "") -> str | None:
-    """Returns the reason why a compiler cannot run on a device."""
+    """Returns the reason why a compiler cannot run on a device; None if it can."""
     try:
         asked = getattr(load(name, source), "problem", None)
         return asked(device) if asked is not None else None
-    # The file is of the user and may do anything; so may the import of a compiler.
+    # A file of the user, or the import of a compiler, may raise any exception.
     except Exception as error:
         return summary(error)
 
 
 def missing(package: str, pip: str) -> str | None:
-    """Returns a sentence if a package cannot be imported. Compilers that are too old for this PyTorch fail here."""
+    """Returns a sentence if a package cannot be imported, else None. Compilers that are too old for this PyTorch fail here."""
     try:
         importlib.import_module(package)
     except ModuleNotFoundError as error:

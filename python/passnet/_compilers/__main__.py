@@ -1,4 +1,4 @@
-"""Prints why a compiler cannot run; nothing, if it can."""
+"""Prints the reason why a compiler cannot run. Prints nothing if it can."""
 
 import os
 import sys

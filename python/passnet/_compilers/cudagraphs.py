@@ -1,4 +1,4 @@
-"""CUDA graphs over eager kernels: one launch for all, nothing fused."""
+"""CUDA graphs of eager kernels: one launch for all kernels, without fusion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def problem(device: str) -> str | None:
 
 
 def compile(module: torch.nn.Module) -> Callable[..., Any]:
-    """The recorded module; its results are copied, since the next call writes to the memory of these."""
+    """Returns the recorded module. Its results are copied, because the next call writes to the same memory."""
     recorded = torch.compile(module, backend="cudagraphs", dynamic=False)
 
     def call(*arguments: Any) -> Any:

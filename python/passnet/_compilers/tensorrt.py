@@ -1,4 +1,4 @@
-"""Torch-TensorRT; each of its versions needs one version of PyTorch."""
+"""Torch-TensorRT. Each version of it needs one version of PyTorch."""
 
 from __future__ import annotations
 

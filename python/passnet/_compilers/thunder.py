@@ -1,4 +1,4 @@
-"""Lightning Thunder; parts that it does not know are TorchInductor's."""
+"""Lightning Thunder. TorchInductor compiles the parts that Thunder does not support."""
 
 from __future__ import annotations
 

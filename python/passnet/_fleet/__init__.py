@@ -1,1 +1,4 @@
-"""The part of a fleet that runs on Ray: it starts stations and carries their lines, and runs stages of the dataset on shards. `crates/passnet-fleet` is the rest."""
+"""The part of a fleet that runs on Ray. `crates/passnet-fleet` has the rest.
+
+It starts stations, carries lines between them and the driver, and runs stages of the dataset on shards.
+"""

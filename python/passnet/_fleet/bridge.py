@@ -2,8 +2,8 @@
 
     python -m passnet._fleet.bridge --address auto --device cuda
 
-It keeps one station per device, carries lines that it does not read, and reports stations that are gone. Its end, however it
-comes, is the end of its actors, and theirs is the end of their stations.
+The bridge keeps one station running per device, carries lines without reading them, and reports stations that have ended. When the
+bridge ends for any reason, its actors end too, and with an actor its station.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from passnet._fleet import driver, station
 from passnet._fleet.plan import Node, Plan
 
 _FETCH_WAIT = 5.0
-"""Longest wait of an actor for lines, in seconds."""
+"""Longest time that an actor waits for lines, in seconds."""
 _LOOK_EVERY = 1.0
-"""Pause between two looks at the nodes, in seconds."""
+"""Time between two queries of the nodes of the cluster, in seconds."""
 _START_WAIT = 30.0
-"""Time for an actor to start before it is reported, in seconds."""
+"""Time in which an actor has to start, in seconds. After that it is reported."""
 
 
 class Bridge:
@@ -40,7 +40,7 @@ class Bridge:
         self._actor_class = ray.remote(station.Station)
 
     def step(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
-        """One round; false at the end of the requests."""
+        """Runs one round. Returns False at the end of the requests."""
         if not self._take_requests(requests):
             return False
         self._look_at_nodes()
@@ -59,7 +59,7 @@ class Bridge:
     def _take_requests(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
         while True:
             try:
-                # Without stations there is nothing else to wait for.
+                # Without stations, the bridge waits here, for requests only.
                 request = requests.get(timeout=0 if self._waiting else 0.2)
             except queue.Empty:
                 return True
@@ -116,7 +116,7 @@ class Bridge:
         if not self._waiting:
             return
         references = list(self._waiting)
-        # Requests come meanwhile: the wait is short.
+        # A short wait, because requests may arrive at the same time.
         if not self._ray.wait(references, num_returns=1, timeout=0.02)[0]:
             return
         ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)

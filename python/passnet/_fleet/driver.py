@@ -1,6 +1,6 @@
 """The link of a bridge to its driver and to the cluster: requests from standard input, messages to standard output.
 
-Its end, however it comes, is the end of the bridge.
+When the driver ends for any reason, the bridge ends too.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any, Protocol, TextIO
 _REACH_WAIT = 10.0
 """Longest wait for the first connection to an address, in seconds."""
 _END_WAIT = 10.0
-"""Longest time to end the work on the cluster in order, in seconds."""
+"""Longest time for an orderly end of the work on the cluster, in seconds."""
 
 
 class Work(Protocol):
-    """The work of one driver on a cluster."""
+    """Work that a bridge does on a cluster for one driver."""
 
     def step(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
-        """One round; false at the end of the requests."""
+        """Runs one round. Returns False at the end of the requests."""
         ...
 
     def close(self) -> None:
-        """Ends the work."""
+        """Ends the work on the cluster."""
         ...
 
 
@@ -49,9 +49,9 @@ def serve(
 ) -> None:
     """Connects to the cluster and serves one driver until the end of standard input.
 
-    `begin` takes the module `ray`, hints about the programs of the driver, and the file for messages to the driver.
+    `begin` makes the work from the module `ray`, hints about the driver's programs, and the file for messages to the driver.
     """
-    # Messages have standard output for themselves; what Ray prints goes to standard error.
+    # Standard output has only messages. The output of Ray goes to standard error.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -65,14 +65,14 @@ def serve(
         while work.step(requests):
             pass
     except BrokenPipeError:
-        pass  # The driver is gone.
+        pass  # The driver has ended.
     finally:
         work.close()
         ray.shutdown()
 
 
 def connect(address: str, *by_value: ModuleType) -> Any:
-    """Connects to a cluster. Returns the module `ray`; the modules `by_value` travel to the nodes with what uses them."""
+    """Connects to a cluster. Returns the module `ray`. The modules `by_value` are sent to the nodes with the code that uses them."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -84,7 +84,7 @@ def connect(address: str, *by_value: ModuleType) -> Any:
         if address == "local":
             ray.init(address="local", include_dashboard=False, **options)
         elif address.startswith("ray://"):
-            ray.init(address=address)  # Ray Client knows no other options.
+            ray.init(address=address)  # Ray Client has no other options.
         else:
             ray.init(address=address, **options)
     except (OSError, RuntimeError, ValueError, ImportError) as error:
@@ -95,9 +95,9 @@ def connect(address: str, *by_value: ModuleType) -> Any:
 
 
 def reach(address: str) -> None:
-    """Opens a connection to `HOST:PORT` or `ray://HOST:PORT` and closes it: Ray itself waits minutes for a port that is closed.
+    """Opens and closes a connection to `HOST:PORT` or `ray://HOST:PORT`. Ray itself would wait minutes for a closed port.
 
-    Raises an `OSError` if there is none.
+    Raises `OSError` if there is no connection.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit() and "://" not in host:
@@ -105,11 +105,11 @@ def reach(address: str) -> None:
 
 
 def read_requests(requests: queue.SimpleQueue[dict[str, Any] | None]) -> None:
-    """Reads requests from standard input; its end is `None`."""
+    """Reads requests from standard input into the queue. Puts `None` at the end of the input."""
     for line in sys.stdin:
         requests.put(json.loads(line))
     requests.put(None)
-    # The main thread ends the actors. Where the server of the cluster's state is gone it would wait a minute for it, and stations
-    # would live as long. Without this process the raylet ends what belongs to it.
+    # The main thread ends the actors. If the server of the cluster's state has ended, the main thread would wait a minute for it,
+    # and stations would live as long. When this process ends, the raylet ends its actors.
     time.sleep(_END_WAIT)
     os._exit(1)

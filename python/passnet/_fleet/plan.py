@@ -1,4 +1,4 @@
-"""Decides which stations a cluster should have. Pure: no clock, no cluster."""
+"""Decides which stations a cluster should have. Uses neither a clock nor the cluster itself, so it can be tested alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST_PAUSE = 60.0
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the cluster that is alive."""
+    """A live node of the cluster."""
 
     id: str
     gpus: int
@@ -25,16 +25,16 @@ class _Losses:
 
 @dataclass
 class Plan:
-    """Stations by node, with a pause after losses that doubles until a station has worked."""
+    """The stations of each node. After a loss, a node pauses; the pause doubles until one of its stations has worked."""
 
     device: str
     """`cpu` or `cuda`."""
     per_node: int
-    """Stations of a node on the CPU, 0 for as many as it has cores for; on GPUs there is one per GPU."""
+    """Number of stations of a node on the CPU; 0 for as many as its cores allow. On GPUs there is one station per GPU."""
     cores: int
-    """Cores that a station claims."""
+    """Number of cores that a station reserves."""
     stations: dict[int, str] = field(default_factory=dict)
-    """Node by number of the station."""
+    """Node of each station, by the number of the station."""
     _next: int = 0
     _losses: dict[str, _Losses] = field(default_factory=dict)
 
@@ -45,14 +45,14 @@ class Plan:
         return min(self.per_node, node.cpus) if self.per_node else node.cpus // max(self.cores, 1)
 
     def lack(self, nodes: list[Node]) -> str | None:
-        """Returns why no node of a cluster can have a station; `None` if one can."""
+        """Returns the reason why no node of a cluster can have a station; `None` if a node can."""
         if any(self.wanted(node) > 0 for node in nodes):
             return None
         needed = "GPU" if self.device == "cuda" else "CPU"
         return f"no node of the cluster has a {needed} for a station, of {len(nodes)} in all; one that joins gets a station"
 
     def due(self, nodes: list[Node], now: float) -> list[tuple[int, Node]]:
-        """Numbers new stations for the nodes that have too few."""
+        """Assigns numbers to new stations for the nodes with too few stations. Returns them with their nodes."""
         new = []
         for node in nodes:
             if self._losses.get(node.id, _Losses()).again_at > now:
@@ -65,7 +65,7 @@ class Plan:
         return new
 
     def lost(self, station: int, now: float, *, has_worked: bool) -> bool:
-        """Forgets a station; false if it is gone already."""
+        """Removes a station. Returns False if it was removed before."""
         node = self.stations.pop(station, None)
         if node is None:
             return False
@@ -75,7 +75,7 @@ class Plan:
         return True
 
     def resources(self, node: Node) -> dict[str, float]:
-        """Returns the resources that a station asks of the scheduler of the cluster."""
+        """Returns the resources that a station requests from the scheduler of the cluster."""
         if self.device == "cuda":
             return {"num_gpus": 1, "num_cpus": max(0, min(self.cores, node.cpus // max(node.gpus, 1)))}
         share = max(node.cpus // max(self.per_node, 1), 1)

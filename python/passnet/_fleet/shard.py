@@ -1,6 +1,6 @@
-"""A task: one stage of the dataset on one shard.
+"""A Ray task: one stage of the dataset on one shard.
 
-This file travels to the nodes by value, so it uses nothing but the standard library and `station`, which travels as well.
+The source of this file is sent to the nodes, so it imports only the standard library and `station`, which is sent as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from passnet._fleet import station
 
 _PREFIX = "passnet-shard-"
 _LAST_BYTES = 2000
-"""Longest end of the messages of a stage that an error repeats."""
+"""Largest number of bytes, from the end of a stage's messages, that an error repeats."""
 
 
 def pack(folder: str) -> bytes:
@@ -62,7 +62,7 @@ def run_shard(package: bytes, hints: dict[str, str], cores: int) -> tuple[str, b
 
 @contextlib.contextmanager
 def _scratch():
-    """A folder of this task. Folders of tasks that were killed are removed first: their locks are free."""
+    """Yields a folder for this task. First removes the folders of killed tasks, whose locks are free."""
     root = tempfile.gettempdir()
     for name in os.listdir(root):
         if name.startswith(_PREFIX) and name.endswith(".lock"):

@@ -1,6 +1,6 @@
-"""An actor: one device, and the station on it.
+"""A Ray actor: one device, and the station on it.
 
-This file travels to the nodes by value, so it uses nothing but the standard library.
+The source of this file is sent to the nodes, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ KEPT = [
     "VIRTUAL_ENV",
     "XDG_CACHE_HOME",
 ]
-"""Variables that a station may see. Tokens and addresses of the cluster are not among them."""
+"""Environment variables that a station may see. They exclude tokens and addresses of the cluster."""
 
 _LAST_LINES = 20
 
 
 def station_environment(variables: dict[str, str], hints: dict[str, str], device: str) -> dict[str, str]:
-    """Returns the variables of a station: those of the allow-list, and paths of the driver where the node has the same ones."""
+    """Returns the variables of a station: those on the allow-list, and those paths of the driver that exist on the node."""
     kept = {name: variables[name] for name in KEPT if name in variables}
     for name in ("PASSNET_PYTHON", "PASSNET_SITE"):
         if name not in kept and os.path.exists(hints.get(name, "")):
@@ -67,9 +67,9 @@ def station_command(variables: dict[str, str], hints: dict[str, str]) -> str | N
 
 
 class Station:
-    """Runs `passnet fleet station`, or another program of a fleet, and keeps its lines until they are fetched.
+    """Runs `passnet fleet station`, or another program of a fleet, and keeps its output lines until they are fetched.
 
-    Lines are numbered in both directions: a call that arrives twice, or out of order, does no harm.
+    Lines are numbered in both directions, so calls may arrive twice or out of order.
     """
 
     def __init__(self, device: str, hints: dict[str, str], work: str = "station") -> None:
@@ -88,7 +88,7 @@ class Station:
             return
         environment = station_environment(variables, hints, device)
         started = threading.Event()
-        # The kernel ends the station with the thread that started it: that thread lives as long as this process.
+        # The kernel ends the station when the thread that started it ends. This thread lives as long as the process.
         threading.Thread(target=self._run, args=(command, environment, started), daemon=True).start()
         started.wait()
 
@@ -97,7 +97,7 @@ class Station:
         return socket.gethostname()
 
     def send(self, number: int, line: str) -> None:
-        """Takes line `number` of the driver, from 0."""
+        """Takes the line with this number from the driver. Numbers begin at 0."""
         with self._changed:
             self._early[number] = line
             while self._taken in self._early:
@@ -108,10 +108,10 @@ class Station:
                         self._child.stdin.write(line + "\n")
                         self._child.stdin.flush()
                 except OSError:
-                    pass  # It has ended, which the next `fetch` reports.
+                    pass  # The station has ended. The next `fetch` reports it.
 
     def fetch(self, taken: int, wait: float) -> tuple[list[tuple[int, str]], str | None]:
-        """Returns the lines after the first `taken`, and how the station ended if it has. Waits for either."""
+        """Returns the lines after the first `taken` lines, and how the station ended (None if it runs). Waits up to `wait` seconds."""
         with self._changed:
             while self._lines and self._lines[0][0] < taken:
                 self._lines.popleft()

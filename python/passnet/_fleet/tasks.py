@@ -2,8 +2,8 @@
 
     python -m passnet._fleet.tasks --address auto
 
-It gives each shard to a Ray task, tries it again where the task was lost, and puts results next to the shards. Its end,
-however it comes, is the end of its tasks.
+The bridge gives each shard to a Ray task, starts a lost task again, and writes results next to the shards. When the bridge ends for
+any reason, its tasks end too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, TextIO
 from passnet._fleet import driver, shard, station
 
 _ATTEMPTS = 4
-"""Times that a shard is tried before it is given up."""
+"""Number of attempts for a shard before it fails."""
 _AHEAD = 2
-"""Tasks in flight for each core of the cluster: one runs, the next waits with its data."""
+"""Number of submitted tasks for each core of the cluster: one runs, and the next waits with its data."""
 
 
 class Tasks:
@@ -32,11 +32,11 @@ class Tasks:
         self._waiting: collections.deque[tuple[int, str]] = collections.deque()
         self._attempts: collections.Counter[int] = collections.Counter()
         self._running: dict[Any, tuple[int, str]] = {}  # Object reference -> shard.
-        # Retries are counted and reported here, not in Ray.
+        # Ray does not retry: retries are counted and reported here.
         self._task = ray.remote(shard.run_shard).options(num_cpus=cores, max_retries=0)
 
     def step(self, requests: queue.SimpleQueue[dict[str, Any] | None]) -> bool:
-        """One round; false at the end of the requests."""
+        """Runs one round. Returns False at the end of the requests."""
         try:
             while True:
                 request = requests.get(timeout=0 if self._running or self._waiting else 0.2)
@@ -79,7 +79,7 @@ class Tasks:
             self._emit("done", number=number, node=node)
 
     def _lose(self, number: int, folder: str, error: Exception) -> None:
-        # The cause is the exception of the task itself, where there is one.
+        # The cause is the exception of the task itself, if there is one.
         words = str(getattr(error, "cause", None) or error).strip().splitlines()
         reason = words[-1] if words else type(error).__name__
         if type(error).__name__ == "WorkerCrashedError":
@@ -96,10 +96,10 @@ class Tasks:
 
 
 def _place(result: bytes, folder: str) -> None:
-    """Puts a result into the folder of its shard: whole, or not at all."""
+    """Writes a result into the folder of its shard, atomically."""
     place = os.path.join(os.path.dirname(folder), os.path.basename(folder) + ".out")
     if os.path.isdir(place):
-        return  # It came before.
+        return  # The result of an earlier attempt exists.
     scratch = tempfile.mkdtemp(prefix=".incomplete-", dir=os.path.dirname(folder))
     shard.unpack(result, scratch)
     try:

@@ -1,4 +1,4 @@
-"""Memory of checked calls: what kernels can reach, and sizes of what is allocated."""
+"""Memory of checked calls: limits on the memory that kernels can reach, and the sizes of allocations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passnet import _native
 
 
 class Allocations(TorchDispatchMode):
-    """Records sizes of the memory that operators return, in order, and lets all of them run."""
+    """Records the sizes of new memory that operators return, in order. All operators run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Allocations(TorchDispatchMode):
         return result
 
     def sizes(self, arguments: Iterable[Any], result: Any) -> list[tuple[int, torch.device]]:
-        """Returns the bytes and the device of each allocation of the call; nothing if it returned them all."""
+        """Returns the bytes and the device of each allocation of the call; an empty list if the call returned all its allocations."""
         values = result if isinstance(result, (tuple, list)) else (result,)
         returned = _storages(values).keys() - _storages(arguments).keys()
         return self._sizes if len(self._sizes) > len(returned) else []
@@ -39,8 +39,8 @@ class Allocations(TorchDispatchMode):
 def guarded(
     function: Callable[..., Any], arguments: list[Any], number: int
 ) -> tuple[Any, list[tuple[int, torch.device]]]:
-    """Calls a function whose C++ kernels have nothing but their tensors: at the end of open pages in call `number` 1, at the
-    start in call 2, where they are in call 3, and so on. Returns its result and what it allocated (`Allocations.sizes`)."""
+    """Calls a function whose C++ kernels can access only their tensors. These lie at the end of accessible pages in call `number` 1, at
+    the start in call 2, in their own memory in call 3, and so on. Returns the result and the allocations (`Allocations.sizes`)."""
     _native.guard_kernels(("end", "start", "home")[(number - 1) % 3])
     try:
         with Allocations() as seen:

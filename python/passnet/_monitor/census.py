@@ -1,4 +1,4 @@
-"""Counts of the kernels that a pass runs in a call, and calls without them."""
+"""Counts the kernels that a pass runs in a call, and runs calls without these kernels."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 
 from passnet import _native
 
-# Parts of names that only kernels of vendors' libraries bear.
+# Substrings that occur only in the names of kernels of vendors' libraries.
 VENDOR_MARKS = ("cublas", "cudnn", "cutlass", "xmma", "nvjet", "cufft", "cusparse", "cusolver", "splitkreduce")
 
 
 @contextlib.contextmanager
 def counting() -> Iterator[None]:
-    """Launches of the pass's own kernels are counted by `_native.launches`, and skipped while `idle`.
+    """Makes `_native.launches` count the kernels that Triton launches, and `idle` skip them.
 
-    Native launchers always are; kernels that Triton launches are for the time being.
+    Launches by native launchers are always counted. This context adds launches by Triton.
     """
     with contextlib.ExitStack() as undo:
         for module, owner, name in (
@@ -35,7 +35,7 @@ def counting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def idle() -> Iterator[None]:
-    """The pass's own kernels do nothing."""
+    """Makes launches of the pass's own kernels do nothing."""
     with counting():
         _native.set_idle_kernels(True)
         try:
@@ -46,10 +46,10 @@ def idle() -> Iterator[None]:
 
 def _counted_method(method: Callable[..., Any], *, warms_up: bool) -> Callable[..., Any]:
     def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # A warm-up compiles and launches nothing.
+        # A warm-up compiles but launches nothing.
         if kwargs.get("warmup") or _native.count_launch():
             return method(self, *args, **kwargs)
-        # The caller may ask for the compiled kernel.
+        # The caller may need the compiled kernel, so the launch becomes a warm-up.
         return method(self, *args, **{**kwargs, "warmup": True}) if warms_up else None
 
     return launch
@@ -57,7 +57,7 @@ def _counted_method(method: Callable[..., Any], *, warms_up: bool) -> Callable[.
 
 @contextlib.contextmanager
 def on_device(found: set[str]) -> Iterator[None]:
-    """Adds the names of all kernels that run on the CUDA device meanwhile, as far as the profiler tells."""
+    """Adds to `found` the names of all kernels that run on the CUDA device during the block and that the profiler reports."""
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 

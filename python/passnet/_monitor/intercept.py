@@ -1,4 +1,4 @@
-"""The interception layer: replacement functions may create tensors and look at them, but not compute with torch."""
+"""The interception layer: replacement functions may create tensors and read their properties, but not compute with torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from passnet import _native
 from passnet._monitor import census
 
-# Creation of tensors, and what asks or restates where and how their elements lie. Nothing that reads or combines them.
+# Operators that create tensors, and operators that read or change the location and layout of elements. None of them reads elements.
 PERMITTED = frozenset(
     f"aten.{name}"
     for name in (
@@ -31,11 +31,11 @@ PERMITTED = frozenset(
 )
 
 
-# Functions that return memory without content.
+# Functions that return uninitialised memory.
 _UNINITIALISED = frozenset(
     f"aten.{name}" for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 )
-# Bytes of poison behind each allocation.
+# Bytes of poison after each allocation.
 MARGIN_BYTES = 512
 
 
@@ -46,7 +46,7 @@ class Watch:
     operators: bool = False
     """Record operators that compute."""
     poison: bool = False
-    """Fill fresh memory, and a margin behind it, with a pattern that is NaN as any floating-point number."""
+    """Fill new memory, and a margin after it, with bytes that are NaN in every floating-point type."""
     census: bool = False
     """Record functions that return new tensors without launching a kernel, and kernels of vendors' libraries."""
     spoil: bool = False
@@ -57,7 +57,7 @@ class Watch:
 
 
 class _Mode(TorchDispatchMode):
-    """Sees every operator below Python, however deep its tensors hide in containers, and lets all of them run."""
+    """Observes every operator below Python, also on tensors nested in containers. All operators run."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
@@ -77,8 +77,8 @@ class _Mode(TorchDispatchMode):
         return result
 
     def check_margins(self) -> None:
-        """Records a write past the end of what the call has allocated."""
-        # Other modes do not see operators of the watch.
+        """Records a violation if the call wrote past the end of an allocation."""
+        # Hides the operators of this check from other modes.
         with torch._C._DisableTorchDispatch():
             is_any_overrun = any(is_overrun(storage, nbytes) for storage, nbytes in self.margins)
         if is_any_overrun:
@@ -86,7 +86,7 @@ class _Mode(TorchDispatchMode):
 
 
 def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
-    """Fills a storage with poison, and adds a margin of it."""
+    """Extends a storage by a margin and fills all of it with poison."""
     nbytes = storage.nbytes()
     storage.resize_(nbytes + MARGIN_BYTES)
     fill_with_poison(storage, dtype)
@@ -96,7 +96,7 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
 def fill_with_poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
     """Overwrites a storage with bytes that are NaN in every floating-point type."""
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-    # A bool has no NaN, and a byte other than 0 and 1 breaks it.
+    # A bool has no NaN, and bytes other than 0 and 1 are invalid in it.
     whole.fill_(1 if dtype == torch.bool else 0xFF)
 
 
@@ -113,7 +113,7 @@ def spoil(tensor: torch.Tensor) -> None:
 
 
 def is_overrun(storage: torch.UntypedStorage, nbytes: int) -> bool:
-    """Returns whether something was written to the margin behind the first `nbytes` bytes."""
+    """Returns whether the margin after the first `nbytes` bytes was written to."""
     if storage.nbytes() != nbytes + MARGIN_BYTES:
         return False
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
@@ -162,7 +162,7 @@ def guarded(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
 
 
 def _makes_tensors(result: Any, args: tuple) -> bool:
-    """Returns whether a result has new tensors: others than views of arguments."""
+    """Returns whether a result has new tensors, that is, tensors that are not views of arguments."""
     given = {arg.untyped_storage().data_ptr() for arg in args if isinstance(arg, torch.Tensor)}
     return any(tensor.untyped_storage().data_ptr() not in given for tensor in _tensors_of(result) if tensor.numel())
 

@@ -1,8 +1,8 @@
-"""Graphs in the form in which patterns are compared with them.
+"""The canonical form of graphs, in which the matcher compares patterns with graphs.
 
-Two calls that mean the same get the same form: arguments are bound to parameter names with defaults filled in, aliases of
-a function share one name, and `view(2, 3)` is `view([2, 3])`. The form is that of `docs/reference/graph-wire.md`, and its values
-are numbered like those of the wire form, so that a match can be read back.
+Two calls with the same meaning have the same canonical form: arguments are bound to parameter names with defaults filled in, aliases
+of a function share one name, and `view(2, 3)` is `view([2, 3])`. The format is that of `docs/reference/graph-wire.md`. Values have the
+numbers of the wire form, so that a match can be mapped back to nodes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import torch.fx
 from passnet._passes import schemas
 from passnet._passes.wire import VERSION, Encoder, WireError, decode, target_name
 
-# Methods that captured graphs call by name, while a pattern's proxies record the operator.
+# Methods that captured graphs call by name, whereas proxies of a pattern record the function of the module `operator`.
 _OPERATOR_METHODS = {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
-# Captured by older versions of torch under the left name.
+# Names under which older versions of torch capture a function, with the present names.
 _RENAMED = {"torch._C._nn.pad": "torch.nn.functional.pad"}
-# A value that the wire form has no name for keeps its identity under this prefix.
+# A value that the wire form cannot express is named by this prefix and its identity.
 _OPAQUE = "torch.ops.passnet_opaque"
 _LIST_MARK = "passnet:list"
 
 
 class CanonicalGraph:
-    """The canonical form of a graph, and the nodes behind its value numbers."""
+    """The canonical form of a graph, and the node of each value number."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self._encoder = OpaqueEncoder()
@@ -54,7 +54,7 @@ class CanonicalGraph:
         self.text = json.dumps(wire)
 
     def decode(self, bound: dict[str, Any]) -> Any:
-        """Returns the value that `{"arg": ...}` in a match represents; it may refer to values of this graph."""
+        """Returns the value that `{"arg": ...}` in a match represents. The value may contain nodes of this graph."""
         arg = bound["arg"]
         if isinstance(arg, dict) and arg.get("attr") in self._encoder.constants:
             return self._encoder.constants[arg["attr"]]
@@ -93,7 +93,10 @@ class CanonicalGraph:
 
 
 def _with_marked_lists(index: Any) -> Any:
-    """Returns the index with `[0, 1]` as `(mark, 0, 1)`: the matcher takes a list for a tuple, but `x[[0, 1]]` is not `x[0, 1]`."""
+    """Returns the index with `[0, 1]` as `(mark, 0, 1)`.
+
+    The matcher does not distinguish lists and tuples, but `x[[0, 1]]` is not `x[0, 1]`.
+    """
     if not isinstance(index, (list, tuple)):
         return index
     items = tuple(_with_marked_lists(item) for item in index)
@@ -109,7 +112,7 @@ def _without_marks(value: Any) -> Any:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Returns the name of a function in wire form; one by its identity where the form has none."""
+    """Returns the name of a function in wire form; a name with its identity if the wire form has no name for it."""
     try:
         name = target_name(function)
     except WireError:
@@ -118,7 +121,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 class OpaqueEncoder(Encoder):
-    """Names constants by identity if the wire form does not have them, instead of refusing them."""
+    """An encoder that names constants by identity if the wire form cannot express them, instead of raising an error."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ from passnet._passes.errors import PassError
 from passnet._passes.trace import trace_pattern
 
 ORDER_FILE = "sorted_output_pass_rule_names.json"
-# Passes written for the upstream harness import their helpers as `pass_dir.helper`.
+# Passes that were written for the upstream harness import their helper modules as `pass_dir.helper`.
 _UPSTREAM_PACKAGE = "pass_dir"
 
 _numbers = itertools.count()
@@ -35,7 +35,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Pass:
-    """One rewrite rule, ready to be applied."""
+    """One pass, ready to be applied."""
 
     name: str
     pattern: torch.fx.Graph
@@ -47,17 +47,17 @@ class Pass:
 
     @functools.cached_property
     def canonical(self) -> CanonicalGraph:
-        """The pattern in the form that is compared with graphs."""
+        """The pattern in the canonical form that the matcher compares with graphs."""
         return CanonicalGraph(self.pattern)
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of the code of the pass; equal in all processes. A pass made of another has that one's (`origin`)."""
+        """Hash of the code of the pass, equal in all processes. A pass that was made from another pass (`origin`) has the hash of that pass."""
         if (origin := vars(self).get("origin")) is not None:
             return origin.digest
         module = self.replacement_args.__module__
         file = Path(getattr(sys.modules.get(module), "__file__", None) or module)
-        # The modules next to it may be its helpers. One without a file has the hash of its text in its name.
+        # Modules in the same folder may be helpers, so all are hashed. A module without a file has the hash of its text in its name.
         files = sorted(file.parent.glob("*.py")) if file.is_file() else []
         parts = [self.canonical.text, file.name if files else module]
         content = [part.encode() for part in parts] + [path.read_bytes() for path in files]
@@ -101,11 +101,11 @@ class Pass:
     def bind_arguments(self, values: dict[str, Any]) -> tuple[Any, ...]:
         """Returns the arguments of the replacement for the values of the pattern's parameters.
 
-        `replacement_args` takes them by name where its parameters are some of the pattern's, else by position.
+        `replacement_args` gets the values by name if its parameters are some of the pattern's parameters, else by position.
         """
         with _blaming(self.name, "`replacement_args` of pass `{}` failed", stage="rewrite"):
             wanted = inspect.signature(self.replacement_args).parameters
-            # `*values` takes all of them, also where the pattern has a parameter of that name.
+            # `*values` takes all values, even if the pattern has a parameter of that name.
             is_variadic = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in wanted.values())
             if not is_variadic and all(name in values for name in wanted):
                 result = self.replacement_args(**{name: values[name] for name in wanted})
@@ -133,7 +133,7 @@ class PassDirectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PassDirectory:
-        """Imports all passes. Raises `PassError`."""
+        """Imports all passes of a directory. Raises `PassError`."""
         root = Path(path).resolve()
         names = _order(root)
         package = _new_package(root)
@@ -142,7 +142,7 @@ class PassDirectory:
         return cls(root, package, tuple(Pass.of_module(*named) for named in zip(names, modules, strict=True)))
 
     def uses(self, predicate: Callable[[Any], bool]) -> bool:
-        """Returns whether a module of the directory, helpers included, has a global for which the predicate holds."""
+        """Returns whether any module of the directory, including helpers, has a global for which the predicate is true."""
         names = (
             f"{prefix}{stem}"
             for stem in _stems(self.path)
@@ -181,8 +181,8 @@ _loaded: set[Path] = set()
 class _SourceLoader(importlib.machinery.SourceFileLoader):
     """Compiles a module from its source at each import.
 
-    Python takes a file in `__pycache__` for current if the time of the source is the same to the second and its size is too, which
-    two edits of a kernel can have. Nothing checks bytecode either: the rules read sources, so only sources may run.
+    Python uses a file in `__pycache__` if the time of the source, in seconds, and its size have not changed. Two edits of a kernel can
+    have the same time and size. Also, the rules for passes check sources and not bytecode, so only sources may run.
     """
 
     def get_code(self, fullname: str) -> types.CodeType:
@@ -190,10 +190,10 @@ class _SourceLoader(importlib.machinery.SourceFileLoader):
 
 
 def _new_package(root: Path) -> str:
-    """Makes a package for the directory's modules; helpers are found by relative imports and by plain ones.
+    """Makes a package for the directory's modules, and returns its name. Relative and plain imports find helpers.
 
-    The directory comes last on the path, so that no file in it stands in for an installed module, and stays there for
-    imports at run time. Helpers of an earlier directory that bear the same name are forgotten.
+    The directory is the last entry of `sys.path`, so that no file in it replaces an installed module. It stays there for imports at
+    run time. Helpers of an earlier directory with the same names are removed from `sys.modules`.
     """
     package = types.ModuleType(f"passnet_passes_{next(_numbers)}")
     package.__path__ = [str(root)]
@@ -211,7 +211,7 @@ def _new_package(root: Path) -> str:
 
 
 def _forget_earlier(stems: set[str]) -> None:
-    """Takes earlier directories off the path, and their helpers of these names out of the table of modules."""
+    """Removes earlier directories from `sys.path`, and their helpers of these names from `sys.modules`."""
     earlier = {str(place) for place in _loaded}
     sys.path[:] = [entry for entry in sys.path if entry not in earlier]
     for name, module in list(sys.modules.items()):
@@ -222,9 +222,9 @@ def _forget_earlier(stems: set[str]) -> None:
 
 
 def _check_plain_imports(root: Path) -> None:
-    """Refuses `import helper` where it would find an installed module rather than `helper.py` of the directory.
+    """Raises `PassError` if `import helper` would find an installed module instead of `helper.py` of the directory.
 
-    The rules for passes read `helper.py`, so nothing else may run in its place.
+    The rules for passes check `helper.py`, so no other module may run in its place.
     """
     files = {path.stem: path for path in sorted(root.glob("*.py"))}
     for stem, path in files.items():
@@ -237,7 +237,7 @@ def _check_plain_imports(root: Path) -> None:
 
 
 def _plain_imports(path: Path) -> set[str]:
-    """Top-level names of the modules that a file imports absolutely; none if it is not Python."""
+    """Returns the top-level names of the modules that a file imports absolutely; no names if the file is not valid Python."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
@@ -258,7 +258,7 @@ def _import(package: str, name: str) -> types.ModuleType:
 
 @contextlib.contextmanager
 def _blaming(name: str, message: str, stage: str = "import") -> Iterator[None]:
-    """Turns any exception of the code of a pass, `SystemExit` included, into a `PassError` with that cause."""
+    """Turns any exception of the code of a pass, including `SystemExit`, into a `PassError` with that cause."""
     try:
         yield
     except (PassError, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Application of passes to a graph: replaces each match by a call of the replacement function."""
+"""Applies passes to a graph: replaces each match by a call of the replacement function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PassReport:
 
 @dataclass
 class Rewriting:
-    """A rewritten module and how it came about."""
+    """A rewritten module, with the effect of each pass."""
 
     module: torch.fx.GraphModule
     passes: list[PassReport] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Rewriting:
     notes: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
-        """Returns the fields of the `loaded` reply that rewriting decides."""
+        """Returns the fields of the `loaded` reply that depend on rewriting."""
         return {
             "nodes_after": sum(node.op not in ("placeholder", "output") for node in self.module.graph.nodes),
             "passes": [vars(report) for report in self.passes],
@@ -52,7 +52,7 @@ class Rewriting:
         return self.wrapped(lambda function: intercept.guarded(function, watch))
 
     def wrapped(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> torch.fx.GraphModule:
-        """Returns a copy that calls what `wrap` makes of the replacement functions."""
+        """Returns a copy that calls `wrap(function)` instead of each replacement function."""
         graph = copy.deepcopy(self.module.graph)
         wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
         for node in graph.nodes:
@@ -62,9 +62,10 @@ class Rewriting:
 
 
 def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass], faults: list[str] | None = None) -> Rewriting:
-    """Applies the passes in order, each at all places where it matches, to the module itself.
+    """Applies the passes in order to the module itself, each pass at all places where it matches.
 
-    Raises `PassError` for a pass that cannot be applied. With `faults`, its message goes there, and the next pass follows.
+    Raises `PassError` for a pass that cannot be applied. With `faults`, its message is added to this list instead, and the next pass
+    follows.
     """
     rewriting = Rewriting(module)
     target = None
@@ -79,7 +80,7 @@ def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass], faults: list[s
             target = None
             continue
         rewriting.passes.append(report)
-        # The text for the matcher is a copy of the graph, so it is made again only after a pass changed something.
+        # The canonical form is a copy of the graph, so it is made again only after a pass has changed the graph.
         if report.matches:
             target = None
     module.graph.lint()
@@ -91,7 +92,8 @@ def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass], faults: list[s
 def _call_by_identity(rewriting: Rewriting) -> None:
     """Makes the generated code call the replacement functions themselves.
 
-    FX writes a function by its name where it says that it is of torch, and the code calls what torch has by that name.
+    If the `__module__` of a function is a module of torch, FX writes the function by name. The code would then call the function that
+    torch has under this name.
     """
     module = rewriting.module
     called = {id(value) for value in type(module).forward.__globals__.values()}
@@ -104,7 +106,7 @@ def _call_by_identity(rewriting: Rewriting) -> None:
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function under a name of this module."""
+    """Returns a function of this module that calls `function`."""
 
     def replacement(*args: Any) -> Any:
         return function(*args)
@@ -120,7 +122,7 @@ def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassRepo
         raise PassError("rewrite", rule.name, f"`pattern` of pass `{rule.name}` cannot be matched: {error}") from None
     sites = [_Site(rule, target, match, place) for match, place in zip(found["matches"], found["places"], strict=True)]
     before_code = _Snapshot(graph if sites else torch.fx.Graph())
-    # All calls go in before any node goes out: a place, or an argument, may be a node that another match replaces.
+    # All calls are inserted before any node is erased: a place or an argument may be a node that another match replaces.
     places = [site.insert_after.next for site in sites]
     results: dict[torch.fx.Node, torch.fx.Node] = {}
     for site, place in zip(sites, places, strict=True):
@@ -134,7 +136,7 @@ def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassRepo
         result.meta = dict(output.meta)
     order = {node: position for position, node in enumerate(graph.nodes)}
     gone = {node for site in sites for node in site.erased}
-    # FX refuses to erase a node that still has users, so the last ones go first.
+    # FX refuses to erase a node with users, so nodes are erased from last to first.
     for node in sorted(gone, key=order.__getitem__, reverse=True):
         graph.erase_node(node)
     return PassReport(rule.name, len(sites), found["nearest"])
@@ -183,7 +185,7 @@ class _Site:
 
 
 class _Snapshot:
-    """The nodes of a graph before the code of a pass is asked for arguments, which can reach the graph."""
+    """The nodes of a graph before `replacement_args` of a pass runs. This code gets nodes, so it could change the graph."""
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         self.graph = graph
@@ -191,7 +193,7 @@ class _Snapshot:
 
     @staticmethod
     def content(node: torch.fx.Node) -> tuple[Any, ...]:
-        # Arguments are kept as text: constants among them need not be comparable.
+        # Arguments are kept as text, because constants may not be comparable.
         return node.op, node.target, repr(node.args), repr(node.kwargs)
 
     def changes(self) -> list[str]:
@@ -203,12 +205,12 @@ class _Snapshot:
 
 
 def _computed_in_args(rule: Pass, new: set[torch.fx.Node]) -> list[str]:
-    """Remarks on new nodes that neither call the replacement nor unpack its result."""
+    """Returns remarks on new nodes that neither call the replacement nor unpack its result."""
     call = next(node for node in new if node.target is rule.replacement)
     computed = [node for node in new if node is not call and call not in node.all_input_nodes]
     return sorted(f"computes_in_args:{rule.name}:{node._pretty_print_target(node.target)}" for node in computed)
 
 
 def only_result(result: Any) -> Any:
-    """Returns the result of a replacement for a pattern that returns a sequence of one: that sequence, or its element."""
+    """Returns the result of a replacement for a pattern that returns a sequence of length 1. The result may be a sequence or its element."""
     return result[0] if isinstance(result, (tuple, list)) else result

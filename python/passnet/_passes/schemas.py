@@ -1,4 +1,4 @@
-"""Binding of the arguments of a call as torch does it: by the Python signature of the function, or by its operator's schemas."""
+"""Binds the arguments of a call as torch does: by the Python signature of the function, or by the schemas of its operator."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import torch
 import torch.fx
 import torch.jit._builtins
 
-# Accepted for these parameters in addition to their own names.
+# Names that torch accepts as keywords in addition to the names of the parameters.
 _KEYWORD_ALIASES = {"axis": "dim", "keepdims": "keepdim", "input": "self"}
-# Position that a warning points to; not part of the computation.
+# Parameters without effect on the result, such as the stack level for a warning.
 _IGNORED_PARAMETERS = {"_stacklevel"}
 
 
@@ -34,19 +34,19 @@ class Parameter:
 Schema = tuple[Parameter, ...]
 
 
-# Functions whose operands may be written one by one or as one list, and the number of arguments before them.
+# Functions whose operands may be passed separately or as one list, with the number of arguments before the operands.
 _OPERANDS = {"einsum": 1, "meshgrid": 0, "atleast_1d": 0, "atleast_2d": 0, "atleast_3d": 0}
 
 
 def public(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function of `torch.functional` for a builtin function that tracing recorded; other functions are unchanged."""
+    """Returns the function of `torch.functional` for a builtin function that tracing recorded. Returns other functions unchanged."""
     name = getattr(function, "__name__", "")
     is_inner = name in _OPERANDS and function == getattr(torch._VF, name)
     return getattr(torch.functional, name) if is_inner else function
 
 
 def bind(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the arguments of a function call by parameter name, defaults included; `None` where no signature is known."""
+    """Returns the arguments of a function call by parameter name, including defaults; `None` if no signature is known."""
     signature = _signature(function)
     if signature is not None:
         return _bind_signature(signature, args, kwargs)
@@ -59,7 +59,7 @@ def bind(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
 
 
 def bind_method(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Binds the arguments of a method of `Tensor`, as `bind` does; the receiver is `args[0]` and comes back as `self`."""
+    """Binds the arguments of a method of `Tensor`, as `bind` does. The receiver is `args[0]`, and is returned as `self`."""
     method = getattr(torch.Tensor, name, None)
     signature = _signature(method) if inspect.isfunction(method) else None
     if signature is not None:
@@ -92,7 +92,7 @@ def _bind_signature(
 
 @functools.lru_cache(maxsize=1024)
 def _schemas(operator: str) -> tuple[Schema, ...]:
-    """Returns the schemas of all overloads except those that write to `out`."""
+    """Returns the schemas of all overloads of an operator, except those that write to `out`."""
     schemas = []
     for schema in torch._C._jit_get_schemas_for_operator(operator):
         if any(argument.is_out for argument in schema.arguments):
@@ -117,13 +117,13 @@ def _parameter(argument: Any) -> Parameter:
 
 
 def _bind_schemas(schemas: Sequence[Schema], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Binds to the overload that fits best; the first of equals."""
+    """Binds the arguments to the overload with the highest score, the first one in case of a tie; `None` if none fits."""
     fits = [fit for schema in schemas if (fit := _bind_schema(schema, args, kwargs)) is not None]
     return max(fits, key=lambda fit: fit[0])[1] if fits else None
 
 
 def _bind_schema(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, dict[str, Any]] | None:
-    """Returns a rank of how well the arguments fit, and the binding; `None` if they do not."""
+    """Returns a score of how well the arguments fit a schema, and the binding; `None` if they do not fit."""
     positional = [parameter for parameter in schema if not parameter.keyword_only]
     args = _packed(positional, args)
     if len(args) > len(positional):
@@ -153,7 +153,10 @@ def _bind_schema(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def _gathered(args: Sequence[Any], place: int) -> Sequence[Any]:
-    """`einsum(equation, a, b)` as `einsum(equation, [a, b])`. `atleast_1d(a)` stays: it returns a tensor, and of a list a tuple."""
+    """Returns arguments such as `(equation, a, b)` of `einsum` as `(equation, [a, b])`.
+
+    A single tensor, as in `atleast_1d(a)`, stays: the function returns a tensor for a tensor, and a tuple for a list.
+    """
     operands = args[place:]
     if len(operands) == 1 and (isinstance(operands[0], (list, tuple)) or not place):
         return args
@@ -161,7 +164,7 @@ def _gathered(args: Sequence[Any], place: int) -> Sequence[Any]:
 
 
 def _packed(positional: Sequence[Parameter], args: Sequence[Any]) -> Sequence[Any]:
-    """`view(x, 2, 3)` as `view(x, [2, 3])`: a list that comes last may be spread over the arguments."""
+    """Returns arguments such as `(x, 2, 3)` of `view` as `(x, [2, 3])`: torch accepts the items of a last list as separate arguments."""
     for place, parameter in enumerate(positional):
         spread = args[place:]
         is_list = parameter.type == "List[int]"
@@ -175,7 +178,10 @@ def _all_sizes(values: Sequence[Any]) -> bool:
 
 
 def _fit(value: Any, parameter: Parameter) -> tuple[int, Any] | None:
-    """Points and normal form of a value for a parameter: 2 for its own type, less where torch converts."""
+    """Returns the score and normal form of a value for a parameter: 2 for the type of the parameter, less if torch converts.
+
+    Returns `None` if the value does not fit.
+    """
     kind = parameter.type
     if value is None:
         return (2, None) if parameter.optional else None
@@ -203,7 +209,7 @@ def _fit(value: Any, parameter: Parameter) -> tuple[int, Any] | None:
 
 
 def _listed(value: Any) -> Any:
-    """Returns tuples as lists: torch accepts both for a sequence."""
+    """Returns tuples as lists, because torch accepts both for a sequence."""
     if isinstance(value, (list, tuple)):
         return [_listed(item) for item in value]
     return value

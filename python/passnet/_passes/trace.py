@@ -1,4 +1,4 @@
-"""Tracing of patterns: the operations of a pattern's code, in the form of captured graphs."""
+"""Traces patterns to graphs with the same calls as captured graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch.fx
 import torch.nn.functional
 from torch.overrides import TorchFunctionMode
 
-# Operators that have a form in place: `iadd` of the module `operator`.
+# Operators with an in-place form, such as `operator.iadd`.
 IN_PLACE_OPERATORS = (
     "add",
     "sub",
@@ -33,7 +33,7 @@ IN_PLACE_OPERATORS = (
 
 
 class _PatternProxy(torch.fx.Proxy):
-    """Records in-place operators and item assignment, which the base class turns into others or refuses."""
+    """Records in-place operators and item assignment. The base class records other operators for them, or refuses them."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._record("setitem", key, value)
@@ -62,7 +62,7 @@ def trace_pattern(pattern: Callable[..., Any]) -> torch.fx.Graph:
 
 
 class _RecordingFactories(TorchFunctionMode):
-    """Records calls that take no tensor, such as `torch.full((2,), 1.0)`, which would otherwise run and leave a constant."""
+    """Records calls without tensor arguments, such as `torch.full((2,), 1.0)`. Otherwise they would run and become constants."""
 
     def __init__(self, tracer: torch.fx.Tracer) -> None:
         super().__init__()
@@ -79,9 +79,9 @@ class _RecordingFactories(TorchFunctionMode):
 
 @contextlib.contextmanager
 def _recording_all_functionals() -> Iterator[None]:
-    """Makes the functions of `torch.nn.functional` that do not dispatch on their arguments record themselves.
+    """Makes tracing record the functions of `torch.nn.functional` that do not dispatch on their arguments.
 
-    Traced through, `sigmoid(x)` would become the method `x.sigmoid()`, while captured graphs call the function.
+    Otherwise `sigmoid(x)` would be recorded as the method `x.sigmoid()`, whereas captured graphs call the function.
     """
     functional = torch.nn.functional
     originals = {

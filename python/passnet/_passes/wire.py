@@ -1,4 +1,4 @@
-"""Wire form of a graph (`docs/reference/graph-wire.md`) to and from `torch.fx`."""
+"""Converts graphs between the wire form (`docs/reference/graph-wire.md`) and `torch.fx`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
 
 
 class WireError(ValueError):
-    """A graph cannot be represented in wire form, or the form is malformed."""
+    """A graph cannot be represented in wire form, or a wire form is malformed."""
 
 
 def to_graph_module(wire: dict[str, Any]) -> torch.fx.GraphModule:
-    """Builds the module; its `forward` takes the inputs in order and returns a tuple."""
+    """Builds the module of a graph. Its `forward` takes the inputs in order and returns a tuple."""
     return torch.fx.GraphModule(torch.nn.Module(), to_graph(wire), class_name="GraphModule")
 
 
 def to_graph(wire: dict[str, Any]) -> torch.fx.Graph:
-    """Builds the graph. `frees` is not used: FX derives the same from the last use of each value."""
+    """Builds the graph. `frees` is not used, because FX derives it from the last use of each value."""
     if wire.get("version") != VERSION:
         raise WireError(f"wire version {wire.get('version')!r} is not {VERSION}")
     graph = torch.fx.Graph()
@@ -84,13 +84,13 @@ def from_graph(graph: torch.fx.Graph) -> dict[str, Any]:
     }
 
 
-# Operators of Paddle in graphs that were read from samples of Paddle.
+# Prefix of operators in graphs that were read from samples of Paddle.
 _PADDLE = "torch.ops.paddle."
 
 
 @functools.lru_cache(maxsize=4096)
 def resolve(target: str) -> Callable[..., Any]:
-    """Returns the function behind a dotted target."""
+    """Returns the function that a dotted target names."""
     head, _, rest = target.partition(".")
     if target == "builtins.getattr":
         return builtins.getattr
@@ -122,7 +122,7 @@ _NAMESPACES = (
 
 @functools.cache
 def _public_names() -> dict[int, str]:
-    """Dotted name by identity, for the functions of the usual namespaces; the first namespace wins."""
+    """Returns the dotted names of the functions of the usual namespaces, by `id`. The first namespace wins."""
     names: dict[int, str] = {}
     for namespace in _NAMESPACES:
         module = functools.reduce(getattr, namespace.split(".")[1:], torch)
@@ -133,7 +133,7 @@ def _public_names() -> dict[int, str]:
 
 
 def target_name(function: Callable[..., Any]) -> str:
-    """Returns the dotted name by which `resolve` finds the function again. Aliases share one name."""
+    """Returns the dotted name that `resolve` maps to the function. Aliases share one name."""
     if function is builtins.getattr:
         return "builtins.getattr"
     name = getattr(function, "__name__", "")
@@ -154,7 +154,7 @@ def target_name(function: Callable[..., Any]) -> str:
 
 
 def decode(value: Any, values: Sequence[Any]) -> Any:
-    """Returns the argument behind its wire form; `values` are what `ref` counts."""
+    """Returns an argument from its wire form. `values` are the values that `ref` numbers."""
     if not isinstance(value, dict):
         return value
     if len(value) != 1:
@@ -186,17 +186,17 @@ def decode(value: Any, values: Sequence[Any]) -> Any:
 
 
 class Encoder:
-    """Turns arguments into wire form; numbers values in the order of their definition."""
+    """Encodes arguments in wire form. Numbers values in the order of their definition."""
 
     def __init__(self) -> None:
         self._numbers: dict[torch.fx.Node, int] = {}
 
     def define(self, node: torch.fx.Node) -> int:
-        """Gives the node the next number."""
+        """Assigns the next number to a node and returns the number."""
         return self._numbers.setdefault(node, len(self._numbers))
 
     def encode(self, value: Any) -> Any:
-        """One argument."""
+        """Returns the wire form of one argument."""
         match value:
             case torch.fx.Node():
                 return {"ref": self._numbers[value]}
