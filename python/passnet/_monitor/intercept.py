@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from passnet import _native
 from passnet._monitor import census
 
-# Operators that create tensors, and operators that read or change the location and layout of elements. None of them reads elements.
+# Operators that create or copy tensors, and operators that return properties or views. None of them computes with elements.
 PERMITTED = frozenset(
     f"aten.{name}"
     for name in (

@@ -1,1 +1,1 @@
-"""Servers of JSON lines that answer questions about graphs with PyTorch (`python -m passnet._services.NAME`)."""
+"""Servers that answer requests about graphs with PyTorch, as JSON lines (`python -m passnet._services.NAME`)."""

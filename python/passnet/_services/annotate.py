@@ -1,4 +1,4 @@
-"""Annotation of all values of a graph: shapes, dtypes, statistics, and their changes with the inputs of the graph.
+"""Annotates all values of a graph: shapes, dtypes, statistics, and shapes and dtypes for other inputs of the graph.
 
 ``python -m passnet._services.annotate`` answers lines ``{"graph": WIRE, "inputs": [META, ...], "max_bytes": N, "variants": BOOL}`` with
 
@@ -7,11 +7,11 @@
 ``executed``
     whether the statistics were measured by running the graph on random weights
 ``assignments``
-    other extents of the graph's data inputs (:mod:`passnet._services.shape_variants`)
+    shapes of all values for other extents of the graph's data inputs (:mod:`passnet._services.shape_variants`)
 ``dtypes``
-    for float16 and bfloat16 the dtype of each value when every float32 input has it instead, as ``model.half()`` does
+    for float16 and bfloat16, the dtype of each value if every float32 input has this dtype instead, as after ``model.half()``
 
-Without ``variants`` the last two are empty.
+Without ``variants``, the last two fields are empty.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from passnet._summary import summary
 
 
 class AnnotateError(RuntimeError):
-    """A graph that does not run; the message names the op."""
+    """A graph does not run; the message names the op that failed."""
 
 
 def annotate(request: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def annotate(request: dict[str, Any]) -> dict[str, Any]:
     if executed:
         values, stopped = _execute(module, metas)
     if not executed or stopped is not None:
-        # Without content some ops do not say their shape; then what counts is why the graph did not run.
+        # Some ops need content to compute their shape. If one fails for that reason, the reason to report is why the run failed.
         executed, reason = False, stopped
         types, stopped = _propagate(module, metas)
         values = [value if value is not None else kind for value, kind in zip(values, types, strict=True)]
@@ -63,7 +63,7 @@ def _names(module: torch.fx.GraphModule) -> list[str]:
 
 
 def _lies(message: str) -> bool:
-    """Returns whether propagation failed for another reason than that an op needs content."""
+    """Returns whether propagation failed for a reason other than an op that needs content."""
     return not any(word in message for word in ("DataDependent", "UnsupportedOperator", "DynamicOutputShape", "item"))
 
 
@@ -72,7 +72,7 @@ def _nbytes(metas: list[dict[str, Any]]) -> int:
 
 
 class _Recorder(torch.fx.Interpreter):
-    """Runs a graph and keeps what `describe` says of each value; `failure` names the op that failed."""
+    """Runs a graph and keeps the result of `describe` for each value. `failure` names the op that failed."""
 
     def __init__(self, module: torch.fx.GraphModule, describe: Any) -> None:
         super().__init__(module)
@@ -123,7 +123,7 @@ def _measure(tensor: torch.Tensor) -> dict[str, Any]:
         literals = [_rounded(x, 9) for x in tensor.flatten().tolist()]
         meta["data"] = [x if not isinstance(x, float) or abs(x) < float("inf") else str(x) for x in literals]
     if tensor.is_floating_point():
-        # Sums are kept in double precision inside.
+        # float32 is enough: PyTorch accumulates the sums in higher precision.
         exact = tensor if tensor.dtype == torch.float64 else tensor.float()
         std, mean = torch.std_mean(exact, correction=min(count - 1, 1))
         meta["mean"], meta["std"] = _number(mean.item()), _number(std.item())
@@ -135,7 +135,7 @@ def _measure(tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    # JSON has no NaN; without a number the rules for inputs take their default.
+    # JSON has no NaN. If the number is null, the rules for inputs use their default.
     return _rounded(value, 6) if abs(value) < float("inf") else None
 
 

@@ -1,8 +1,8 @@
-"""Calls of graphs in the form in which patterns are compared with them.
+"""Rewrites the calls of graphs in canonical form, in which the matcher compares patterns with graphs.
 
 `python -m passnet._services.canonical` reads one graph per line, `{"graph": WIRE}`, and writes one line for each: `{"graph": WIRE}` with
-each call in canonical form (`passnet._passes.canonical`). A call that this PyTorch does not have stays as it is. Nothing is
-run.
+each call in canonical form (`passnet._passes.canonical`). A call of a function that this PyTorch does not have is not changed. No call
+is run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passnet._services.serve import serve
 
 
 def canonical(wire: dict[str, Any]) -> dict[str, Any]:
-    """Returns the graph with its calls in canonical form; they refer to inputs only."""
+    """Returns a graph of the calls in canonical form. Their arguments refer to inputs only."""
     graph = torch.fx.Graph()
     values = [graph.placeholder(name) for name in wire["inputs"]]
     known = []

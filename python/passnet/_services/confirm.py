@@ -1,9 +1,10 @@
-"""Times of the calls of passes, each next to the operations that it replaces.
+"""Measures the calls of passes, each together with the operations that it replaces.
 
 `python -m passnet._services.confirm` answers lines `{"graph": WIRE, "inputs": [META, ...], "device": D, "threads": n, "lock": PATH,
-"passes": {NAME: TEXT}}` with `{"calls": [{"pass", "fault", "pairs": [[eager_ns, fused_ns], ...]}, ...]}`. The passes are applied to the graph, and the
-graph is run on random inputs. At each call of a pass its result is compared with that of the operations; then both are called in turns.
-A sample is one call and the wait for its end, as the referee measures. Calls with arguments of the same types are measured once.
+"passes": {NAME: TEXT}}` with `{"calls": [{"pass", "fault", "pairs": [[eager_ns, fused_ns], ...]}, ...]}`. The passes are applied to the
+graph, and the graph runs on random inputs. At each call of a pass, its result is compared with that of the operations, and then both are
+called in turns. One sample is the time of one call and the wait for its end, as in the referee. Calls with arguments of the same types
+are measured once.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from passnet._services.inputs import make_inputs
 from passnet._services.serve import serve
 
 _WARM_UP = 3
-# Pairs of samples of one call: at least, at most, and as many as fit into this time between them.
+# Least and largest number of pairs of samples of one call, and the time in nanoseconds that decides between the two.
 _LEAST, _MOST, _BUDGET_NS = 7, 31, 60_000_000
 
 
 def sample_pairs(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> list[list[int]]:
-    """Nanoseconds of one call of each function, in turns, beginning with each of them as often."""
+    """Returns pairs of times of one call of each function, in nanoseconds. Each function is the first one in half of the pairs."""
 
     def read(call: Callable[[], Any]) -> int:
         started = time.perf_counter_ns()
@@ -56,10 +57,10 @@ def sample_pairs(eager: Callable[[], Any], fused: Callable[[], Any], device: tor
 
 
 class _Confirm(Judge):
-    """Runs a rewritten graph and keeps times and faults of each kind of call."""
+    """Runs a rewritten graph, and keeps times and faults of each kind of call."""
 
     def __init__(self, module: torch.fx.GraphModule, passes: Sequence[Pass], device: torch.device, lock: Path) -> None:
-        # A task compares values. `passnet.backend` leaves calls to PyTorch whose caller may change one of two results that share memory.
+        # A task compares only values, so `aliases` is off. `passnet.backend` itself leaves calls to PyTorch if results share memory.
         super().__init__(module, passes, timed=False, aliases=False)
         self.device = device
         self.lock = lock
@@ -92,7 +93,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def confirm(request: dict[str, Any]) -> dict[str, Any]:
-    """Answers a request."""
+    """Returns the answer to a request."""
     device = torch.device(request["device"])
     torch.set_num_threads(request["threads"])
     with tempfile.TemporaryDirectory() as place, torch.no_grad():

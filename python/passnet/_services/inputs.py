@@ -1,7 +1,7 @@
-"""Input tensors from the metadata of a sample, for running a graph once.
+"""Makes input tensors from the metadata of a sample, to run a graph once.
 
-The rules are those of ``docs/reference/inputs.md`` except for one: a recorded deviation is taken unchanged, without GraphNet's factor of
-0.2, since a factor at every input compounds through the depth of a model.
+The rules are those of ``docs/reference/inputs.md`` with one exception: a recorded deviation is used without GraphNet's factor of 0.2,
+because the effect of such a factor at every input multiplies over the depth of a model.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 
 import torch
 
-# Dtypes whose values may be indices.
+# Integer dtypes, whose values may be indices.
 INTEGERS = {"int8", "int16", "int32", "int64", "uint8"}
 # Dtypes that the tables of a dataset have (`DType` of `passnet-record`).
 DTYPES = INTEGERS | {"float64", "float32", "float16", "bfloat16", "bool", "complex64", "complex128"}
 
 
 def dtype_name(tensor: torch.Tensor) -> str | None:
-    """The name of the dtype in replies; None for a dtype that the tables of a dataset do not have, such as ``complex32``."""
+    """Returns the name of a tensor's dtype in replies; None for a dtype that the tables of a dataset do not have, such as ``complex32``."""
     name = str(tensor.dtype).removeprefix("torch.")
     return name if name in DTYPES else None
 
 
 def make_inputs(metas: Sequence[dict[str, Any]], seed: int = 0) -> list[Any]:
-    """One value per meta (`passnet_record::TensorMeta` as JSON), on the CPU."""
+    """Returns one value on the CPU for each meta (`passnet_record::TensorMeta` as JSON)."""
     generator = torch.Generator().manual_seed(seed)
     return [_make(meta, generator) for meta in metas]
 

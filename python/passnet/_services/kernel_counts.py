@@ -1,4 +1,4 @@
-"""Number of kernels that prefixes of a graph compile to.
+"""Counts the kernels that prefixes of a graph compile to.
 
 ``python -m passnet._services.kernel_counts`` answers lines ``{"id", "graph": WIRE, "inputs": [META, ...], "device", "prefixes": [k, ...]}``
 with ``{"kernels": [n, ...], "compilations": c}``: the count of the first `k` ops for each `k`, and how often the compiler
@@ -34,10 +34,10 @@ _WARM_UP = 3
 def union(
     module: torch.fx.GraphModule, metas: list[dict[str, Any]], device: str, prefixes: Sequence[int]
 ) -> torch.fx.GraphModule:
-    """Returns the first k ops for each of `prefixes`, side by side, each with separate inputs.
+    """Returns one graph with the first k ops for each k of `prefixes`. Each prefix has separate inputs.
 
-    It returns what each prefix defines and the rest uses: the items of a list of tensors one by one, and no numbers, since
-    the compiler takes nothing else. Each op has the position of its prefix in its metadata.
+    The graph returns the values that a prefix defines and later ops use. Lists of tensors are returned as separate items, and numbers
+    are left out, because the compiler accepts only tensors. The metadata of each op has the position of its prefix.
     """
     values = _values(module, metas, device)
     body = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
@@ -48,7 +48,7 @@ def union(
         inside = dict.fromkeys(body[:ops])
         for node in inside:
             copies[node] = graph.node_copy(node, copies.__getitem__)
-            # Tracing copies this to the nodes that replace this one.
+            # Tracing copies this entry to the nodes that replace this node.
             copies[node].meta["custom"] = {"prefix": part}
         live = [node for node in inside if any(user not in inside for user in node.users)]
         for node in live or body[ops - 1 : ops]:
@@ -63,7 +63,7 @@ def union(
 
 
 def _values(module: torch.fx.GraphModule, metas: list[dict[str, Any]], device: str) -> dict[torch.fx.Node, Any]:
-    """Returns the value of each node, on fake tensors."""
+    """Returns the value of each node as fake tensors."""
     values: dict[torch.fx.Node, Any] = {}
 
     class Keeper(torch.fx.Interpreter):
@@ -83,7 +83,7 @@ def _empty(metas: list[dict[str, Any]], device: str) -> list[torch.Tensor]:
 def count_cpu(
     module: torch.fx.GraphModule, metas: list[dict[str, Any]], prefixes: Sequence[int]
 ) -> tuple[list[int], int]:
-    """Loop nests and library calls that Inductor schedules for the CPU, of each prefix; and calls of Inductor."""
+    """Returns the number of loop nests and library calls that Inductor schedules on the CPU for each prefix, and the number of its calls."""
     from torch._inductor import compile_fx, config
 
     owners: list[set[int]] = []
@@ -105,7 +105,7 @@ def count_cpu(
     if len(prefixes) == 1:
         return [len(owners)], 1
     if any(len(owner) != 1 for owner in owners):
-        # Something is made for all parts together, as seeds of random numbers are.
+        # A kernel belongs to several parts, such as one that makes seeds of random numbers. So each prefix is counted alone.
         alone = [count_cpu(module, metas, [ops])[0][0] for ops in prefixes]
         return alone, 1 + len(prefixes)
     counts = collections.Counter(part for owner in owners for part in owner)
@@ -113,9 +113,9 @@ def count_cpu(
 
 
 def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[set[int]]:
-    """For each kernel the prefixes that its ops are of.
+    """Returns for each kernel the prefixes that its ops belong to.
 
-    As Inductor's own `codegen_and_compile`, up to the point where code would be written.
+    Does the same as Inductor's `codegen_and_compile` up to code generation.
     """
     from torch._dynamo.utils import detect_fake_mode
     from torch._inductor import compile_fx, ir
@@ -140,7 +140,7 @@ def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[set[int]
     owners = [_owners(kernel) for kernel in kernels]
     pairs = list(zip(kernels, owners, strict=True))
     makers = {write.name: owner for kernel, owner in pairs for write in kernel.read_writes.writes}
-    # A value that one prefix makes and another reads belongs to both.
+    # A kernel whose value another prefix reads belongs to both prefixes.
     return [
         owner.union(*(makers.get(read.name, set()) for read in kernel.read_writes.reads)) for kernel, owner in pairs
     ]
@@ -153,7 +153,7 @@ def _owners(kernel: Any) -> set[int]:
 
 
 def count_cuda(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> int:
-    """Returns the launches of the compiled prefix on the current CUDA device."""
+    """Returns the number of launches of the compiled prefix on the current CUDA device."""
     from torch.profiler import ProfilerActivity, profile
 
     torch._dynamo.reset()
@@ -182,7 +182,7 @@ def count(module: torch.fx.GraphModule, request: dict[str, Any]) -> dict[str, An
 
 
 class _Counter:
-    """Answers requests. Keeps the last graph: further requests about its prefixes follow."""
+    """Answers requests. Keeps the last graph, because requests about other prefixes of it usually follow."""
 
     def __init__(self) -> None:
         self.known: Any = None

@@ -1,10 +1,10 @@
-"""Types of all values of graphs, by running them on tensors without content.
+"""Finds the types of all values of graphs by a run on tensors without content.
 
 `python -m passnet._services.propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...], "device": D}`,
-and writes one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. A tensor's type is
-`{"shape", "stride", "dtype"}`, that of a tensor in host memory while `D` is another device `{"host": {...}}`, that of a list
-`{"list": [...]}`, of an integer `{"int": n}`; of anything else, and of what comes after a call that fails, `null`. `D` is `cpu`
-or `cuda`; no device is needed.
+and writes one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. The type of a tensor is
+`{"shape", "stride", "dtype"}`, of a tensor in host memory if `D` is not `cpu` `{"host": {...}}`, of a list `{"list": [...]}`, and of an
+integer `{"int": n}`. The type of any other value, and of all values after a failed call, is `null`. `D` is `cpu` or `cuda`; the
+machine does not need the device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passnet._services.serve import serve
 
 
 def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -> list[Any]:
-    """Returns the type of each value on a device; inputs are contiguous."""
+    """Returns the type of each value on a device for contiguous inputs."""
     module = to_graph_module(wire)
     nodes = [node for node in module.graph.nodes if node.op != "output"]
     types: dict[str, Any] = {}
@@ -40,16 +40,16 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
         try:
             Recorder(module, garbage_collect_values=False).run(*values)
         except Exception as error:
-            # Types that depend on content stay unknown, and the graph around them is left alone.
+            # Types that depend on content stay unknown, and so do all later types. The author does not change those operations.
             print(f"propagation ends early: {error}", file=sys.stderr)
     return [types.get(node.name) for node in nodes]
 
 
 def _with_own_strides(result: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Returns the tensor with the strides that PyTorch's C++ gives to dimensions of extent 1.
+    """Returns the tensor with the strides that PyTorch's C++ code gives to dimensions of extent 1.
 
-    Those of fake tensors come from Python and may be others. The memory format of what is computed from the tensor, as in
-    `interpolate`, depends on them.
+    Strides of fake tensors come from Python code and may differ. They affect the memory format of values computed from the tensor,
+    such as results of `interpolate`.
     """
     if not all(isinstance(value, torch.Tensor) for value in (result, args[0])) or 1 not in result.shape:
         return result

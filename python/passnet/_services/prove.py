@@ -1,11 +1,11 @@
-"""Proofs that graphs run on the inputs that their metas describe.
+"""Checks that graphs run on the inputs that their metas describe.
 
 ``python -m passnet._services.prove`` answers lines ``{"graphs": [{"graph": WIRE, "inputs": [META, ...]}, ...], "max_bytes": N}``
 with ``{"results": [...]}``: for each graph ``{"bytes": n}``, the bytes of its inputs and of all its values, or
-``{"error": reason}``. Shapes are propagated first, so that what takes more than `max_bytes` is never allocated; then
-the graph is called twice, on the CPU: a graph that returns NaN, or something else the second time, is refused. So is one whose
-answer is constant: called on other inputs, with recorded literals drawn again from their range, it has to return, or to leave
-in an input that it changes, something else.
+``{"error": reason}``. Shapes are propagated first, so that a graph that needs more than `max_bytes` never allocates them. Then the graph
+is called twice on the CPU. A graph that returns NaN, or another result the second time, is refused. A graph with constant results is
+refused too: on other inputs, with recorded literals drawn again from their range, it has to return other values or to leave other values
+in an input that it changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from passnet._services.serve import reason, serve_in_children
 
 
 class ProofError(RuntimeError):
-    """A graph that does not fulfil the demands on graphs of a suite."""
+    """A graph does not meet the requirements for graphs of a suite."""
 
 
 def prove(request: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _prove_one(graph: dict[str, Any], max_bytes: int) -> int:
 
 
 def _is_constant(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> bool:
-    """Returns whether outputs and changed inputs are the same for three draws of the inputs; a graph without inputs is constant."""
+    """Returns whether outputs and changed inputs are equal for three draws of the inputs. A graph without inputs is constant."""
     if not metas:
         return True
     first = _effects(module, make_inputs(metas, seed=0))
@@ -83,7 +83,7 @@ def _is_constant(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> b
 
 
 def _effects(module: torch.fx.GraphModule, inputs: list[Any]) -> list[Any]:
-    """Returns the outputs, and the content of each input after the call; None for an unchanged input."""
+    """Returns the outputs, and for each input its content after the call, or None if the call did not change it."""
     before = [value.clone() for value in inputs]
     with torch.no_grad():
         outputs = list(module(*inputs))
@@ -97,14 +97,14 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _without_literals(meta: dict[str, Any]) -> dict[str, Any]:
-    """Returns the description with the range, mean and deviation of its literals in the place of the literals."""
+    """Returns the meta with the range, mean and deviation of its literals instead of the literals."""
     literals = [float(value) for value in meta.get("data") or []]
     finite = [value for value in literals if math.isfinite(value)]
     if not finite or len(finite) < len(literals):
         return meta
     changed = {**meta, "data": None}
     if meta["dtype"] in INTEGERS:
-        # An index of the same table: between the least and the greatest one recorded.
+        # Integers may be indices of a table, so they stay between the least and the greatest recorded value.
         return {**changed, "min_val": min(finite), "max_val": max(finite)}
     mean = sum(finite) / len(finite)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in finite) / len(finite))

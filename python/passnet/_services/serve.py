@@ -1,8 +1,8 @@
 """Servers of JSON lines: one request per line of standard input, one reply per line of standard output.
 
-:func:`serve` answers in this process, :func:`serve_in_children` in a forked child for each request: there, a crash, a lack of
-memory or a timeout fails one request. The parent imports PyTorch and computes nothing. This makes forking safe, and a child
-is ready immediately.
+:func:`serve` answers in this process. :func:`serve_in_children` answers each request in a forked child, so a crash, a lack of memory or
+a timeout fails only one request. The parent imports PyTorch but computes nothing, which makes a fork safe. A child is ready
+immediately.
 
 The argument ``--memory-bytes N`` limits the memory that a request may take. The error of a request that needs more begins with
 :data:`OVER_MEMORY`.
@@ -30,28 +30,28 @@ from passnet._summary import summary
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
-# Beginning of the error of a request that needs more memory than it may take: `services::OVER_MEMORY` of passnet-record.
+# Beginning of the error of a request that exceeds the memory limit. `services::OVER_MEMORY` of passnet-record is the same text.
 OVER_MEMORY = "over the memory limit: "
-# Messages of PyTorch, Python and the system when an allocation fails.
+# Parts of the messages of PyTorch, Python and the system when an allocation fails.
 _NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory", "std::bad_alloc")
-# Seconds between two checks that the program which asks is still there.
+# Seconds between two checks that the requesting program still runs.
 _INTERVAL = 1.0
 
-# Bytes that one request may take; None without a limit.
+# Largest number of bytes that one request may take; None without a limit.
 _memory_bytes: int | None = None
 
 
 def serve(handle: Handler) -> None:
-    """Answers each request in this process: with what `handle` returns, or ``{"error": ...}``."""
+    """Answers each request in this process with the result of `handle`, or with ``{"error": ...}``."""
     _read_arguments()
     _limit_memory()
     _serve_lines(lambda line: json.dumps(_answer(handle, json.loads(line))))
 
 
 def serve_in_children(handle: Handler) -> None:
-    """Answers each request in a forked child: with what `handle` returns, or ``{"error": ...}``.
+    """Answers each request in a forked child with the result of `handle`, or with ``{"error": ...}``.
 
-    The field ``seconds`` of a request limits the time of its child.
+    The field ``seconds`` of a request is the time limit of its child.
     """
     _read_arguments()
     _warm_up()
@@ -66,20 +66,20 @@ def _read_arguments() -> None:
 
 
 def _limit_memory() -> None:
-    """Limits the memory of this process to its present size and as many bytes more as the limit says."""
+    """Limits the memory of this process to its present size plus the limit of a request."""
     if _memory_bytes is not None:
         limit = _data_bytes() + _memory_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def _data_bytes() -> int:
-    """Returns the bytes of this process that RLIMIT_DATA counts; most of what PyTorch reserves is never used."""
+    """Returns the bytes of this process that RLIMIT_DATA counts. PyTorch reserves most of them and never uses them."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), 0)
 
 
 def is_over_memory(error: BaseException) -> bool:
-    """Returns whether an error, or one that it was raised from, is that memory ran out below a limit."""
+    """Returns whether an error, or an error that it was raised from, says that an allocation exceeded a memory limit."""
     if _memory_bytes is None:
         return False
     causes, cause = [], error
@@ -97,7 +97,7 @@ def reason(error: BaseException) -> str:
 
 
 def _serve_lines(answer: Callable[[str], str]) -> None:
-    # Models and compilers print to standard output; this descriptor is for replies only.
+    # Replies have their own descriptor, because models and compilers print to standard output.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
@@ -106,7 +106,7 @@ def _serve_lines(answer: Callable[[str], str]) -> None:
 
 
 def _warm_up() -> None:
-    """Makes PyTorch import the modules that the first propagation of a shape needs, which each child would import again."""
+    """Makes PyTorch import the modules that a propagation of shapes needs, so that not each child imports them."""
     with FakeTensorMode(), torch.no_grad():
         image, kernel = torch.empty(1, 3, 8, 8), torch.empty(4, 3, 3, 3)
         torch.softmax(torch.conv2d(image, kernel).view(4, -1), -1)
@@ -148,17 +148,17 @@ def _in_child(handle: Handler, line: str) -> str:
 
 
 class _OrphanError(RuntimeError):
-    """The program that asks has ended."""
+    """The requesting program has ended."""
 
 
 def _read(descriptor: int, deadline: float) -> str | None:
-    """Returns what a child writes until it ends; None if it has not ended at the deadline."""
+    """Returns all that a child writes until it ends; None if it has not ended at the deadline."""
     parts, parent = [], os.getppid()
     while True:
         left = max(0.0, deadline - time.monotonic())
         ready, _, _ = select.select([descriptor], [], [], min(left, _INTERVAL))
         if not ready:
-            # An interrupted program does not end its helpers.
+            # A requesting program that is interrupted does not end this process.
             if os.getppid() != parent:
                 raise _OrphanError
             if left <= _INTERVAL and time.monotonic() >= deadline:
@@ -171,7 +171,7 @@ def _read(descriptor: int, deadline: float) -> str | None:
 
 
 def _answer(handle: Handler, request: dict[str, Any]) -> dict[str, Any]:
-    # Graphs run arbitrary operators, and a compiler may raise anything: such an error fails this request only.
+    # Graphs run arbitrary operators, and compilers may raise any exception. An exception fails only this request.
     try:
         return handle(request)
     except Exception as error:

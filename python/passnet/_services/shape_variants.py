@@ -1,11 +1,10 @@
-"""Shapes of all values of a graph for other extents of its data inputs.
+"""Finds the shapes of all values of a graph for other extents of its data inputs.
 
-A captured graph has its extents written into it: ``view(1, 197, 768)``. To get the same graph at batch size 4, the new
-extents are propagated through the whole graph on the meta device, and integers in the arguments of shape operators are
-corrected by where they come from: the target of a view is factored against the shape that it views, so that each extent of
-the result is known to be one or a product of extents of the operand. Only where an op makes a tensor from integers
-alone (``expand``, ``zeros``, ``arange``, a bound of a slice) is there no operand to look at; there an integer is taken for
-an extent that changed if it equals the old one. An assignment is kept as far as it runs.
+A captured graph contains its extents as constants: ``view(1, 197, 768)``. To get the same graph at batch size 4, the new extents are
+propagated through the whole graph on the meta device, and integers in the arguments of shape operators are corrected. The target of a
+view is factored against the shape of its operand, so that each extent of the result is known to be an extent, or a product of extents,
+of the operand. Some ops make a tensor from integers alone (``expand``, ``zeros``, ``arange``, a bound of a slice). For these, an integer
+that equals an old extent is replaced by the new extent. If a run fails at an op, the shapes up to this op are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Variants:
         self.calls = _Calls()
 
     def assignments(self) -> list[dict[str, Any]]:
-        """Returns each with its ``symbols``, the ``shapes`` of all values (null where unknown), and the corrected ``literals``."""
+        """Returns each assignment with its ``symbols``, the ``shapes`` of all values (null if unknown), and the corrected ``literals``."""
         found = []
         for symbols, extents in self._candidates():
             run = self._farthest(lambda lookup, extents=extents: self._run(extents, None, lookup), (True, False))
@@ -49,12 +48,12 @@ class Variants:
         return found
 
     def cast(self, dtype: str) -> dict[str, Any]:
-        """Returns the ``types`` of all values (null where unknown) with float32 inputs cast, and the corrected ``literals``."""
+        """Returns the ``types`` of all values (null if unknown) with float32 inputs cast to a dtype, and the corrected ``literals``."""
         run = self._farthest(lambda casts: self._run({}, getattr(torch, dtype), False, casts), (False, True))
         return {"dtype": dtype, "types": [run.dtype(node) for node in self.nodes], "literals": run.literals()}
 
     def _farthest(self, run: Callable[[bool], _Run], choices: tuple[bool, bool]) -> _Run:
-        """Returns the first run that gets through the whole graph, else the one that gets farthest."""
+        """Returns the first run that completes the graph; if none does, the run that completes the most nodes."""
         first = run(choices[0])
         if len(first.results) >= len(self.nodes):
             return first
@@ -72,7 +71,7 @@ class Variants:
         return run
 
     def _candidates(self) -> list[tuple[dict[str, int], dict[int, list[int]]]]:
-        """At most ten assignments of batch size, length, and height with width."""
+        """Returns at most ten assignments of batch size, length, and height with width."""
         shapes = {index: self.metas[index]["shape"] for index in self.data if self.metas[index]["shape"]}
         if not shapes:
             return []
@@ -98,12 +97,12 @@ class Variants:
         return found[:10]
 
 
-# Factors of the batch size, and of height and width or length.
+# Pairs of factors: for the batch size, and for height and width or length.
 _SCHEDULE = [(2, 1), (4, 1), (8, 1), (1, 0.5), (1, 0.75), (1, 1.5), (2, 0.5), (16, 0.5), (1, 2), (4, 0.75)]
 
 
 class _Run(torch.fx.Interpreter):
-    """One run; `results` has the values of all nodes up to the first that fails."""
+    """One run. `results` has the values of all nodes before the first one that fails."""
 
     def __init__(self, variants: Variants, lookup: bool, cast: torch.dtype | None) -> None:
         super().__init__(variants.module, garbage_collect_values=False)
@@ -146,7 +145,7 @@ class _Run(torch.fx.Interpreter):
         return dtype_name(value) if isinstance(value, torch.Tensor) else None
 
     def literals(self) -> list[dict[str, Any]]:
-        """Returns the arguments of the corrected nodes in wire form; ``node`` counts nodes behind the inputs."""
+        """Returns the arguments of the corrected nodes in wire form. ``node`` is the index of a node, not counting inputs."""
         inputs = sum(node.op == "placeholder" for node in self.order)
         encoder = Encoder()
         for node in self.order:
@@ -215,7 +214,7 @@ class _Run(torch.fx.Interpreter):
         )
 
     def _looked_up(self, arg: Any, is_first: bool) -> Any:
-        """Returns the new extent in the place of an old one; 1 is taken for one only where the batch stands."""
+        """Returns the new extent for an argument that equals an old extent. The value 1 is replaced only in the position of the batch."""
         if isinstance(arg, list | tuple):
             return type(arg)(self._looked_up(item, is_first and index == 0) for index, item in enumerate(arg))
         if isinstance(arg, bool) or not isinstance(arg, int) or (arg == 1 and not is_first):
@@ -225,14 +224,14 @@ class _Run(torch.fx.Interpreter):
 
 
 class _Calls:
-    """Calls on the meta device, each made once: layers repeat, and an op takes milliseconds to say what shape it returns."""
+    """Calls on the meta device, each made once: layers repeat, and an op takes milliseconds to compute its shape."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
 
     def result(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not _has_tensor((args, kwargs)):
-            # The device as a mode slows every op down; only what makes a tensor from nothing needs it.
+            # A device context slows each op down, so it is used only for ops without tensor arguments.
             with torch.device("meta"):
                 return _call(target, args, kwargs)
         key = (target, _key(args), _key(kwargs))
@@ -242,7 +241,7 @@ class _Calls:
             return _call(target, args, kwargs)
         if known is None:
             known = self.results[key] = _call(target, args, kwargs)
-        # An op in place may change the shape of its argument, so kept values are never handed out.
+        # Returns copies, because an in-place op may change the shape of a kept value.
         return torch.fx.node.map_aggregate(known, _twin)
 
 
@@ -257,7 +256,7 @@ def _has_tensor(value: Any) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """Equal for arguments that lead to equal shapes; may be unhashable."""
+    """Returns a key that is equal for arguments that lead to equal shapes. The key may be unhashable."""
     if isinstance(value, torch.Tensor):
         return (value.dtype, value.shape, value.stride())
     if isinstance(value, list | tuple):
@@ -266,7 +265,7 @@ def _key(value: Any) -> Any:
         return tuple((key, _key(item)) for key, item in value.items())
     if isinstance(value, slice):
         return (slice, _key((value.start, value.stop, value.step)))
-    # 1, 1.0 and True are equal, but not for the dtype of a result.
+    # With the type, because 1, 1.0 and True are equal but lead to different dtypes of a result.
     return (type(value), value)
 
 
@@ -279,9 +278,9 @@ def _twin(value: Any) -> Any:
 def regroup(old: Sequence[int], new: Sequence[int], sizes: Sequence[Any]) -> list[Any]:
     """Returns the target of a view of `new`, given that `sizes` is the target for `old`.
 
-    Extents of operand and target are matched in the smallest groups of equal product. In a group of one and one the
-    extent is taken over; a group that has grown by a factor gives it to the first extent of the target that can be
-    scaled. Without a match `sizes` stays, and the view fails if it matters.
+    Extents of operand and target are matched in the smallest groups of equal product. In a group with one extent on each side, the
+    target gets the new extent. If the product of a group has grown by a factor, the first extent of the target that can be scaled is
+    multiplied by the factor. Without a match, `sizes` is returned, and the view fails if the sizes do not fit.
     """
     if not all(isinstance(size, int) for size in sizes) or list(old) == list(new):
         return list(sizes)
@@ -318,7 +317,7 @@ def _scaled(old: list[int], new: list[int], sizes: list[int]) -> list[int]:
         if total % rest == 0 and (size != 1 or index == 0 or total // rest == 1):
             return [*sizes[:index], total // rest, *sizes[index + 1 :]]
     root = math.isqrt(total)
-    # A square of height and width that were viewed as one extent.
+    # Height and width of a square image that were viewed as one extent.
     return [root, root] if len(sizes) == 2 and root * root == total else sizes
 
 

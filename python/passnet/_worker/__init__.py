@@ -1,1 +1,1 @@
-"""Evaluation in separate processes: the fork server, its workers, their confinement and their protocol."""
+"""Evaluation in separate processes: the fork server, its workers, their sandbox and their protocol."""

@@ -1,4 +1,4 @@
-"""Pools of values on a device: what timed calls see there, and whether a tensor still holds it."""
+"""Pools of input values on a device, and checks whether a tensor still has the values that it got from a pool."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import torch
 
-# Elements that are compared at a time, so that a comparison needs little memory.
+# Number of elements that are compared at a time, so that a comparison needs little memory.
 _PART = 1 << 24
-# Words of a fingerprint at a time.
+# Number of words that a fingerprint processes at a time.
 _WORDS = 1 << 22
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 
 
 class DevicePool:
-    """The values of one input and those that are added to them, on a device.
+    """The values of one input and the addends of these values, on a device.
 
-    A kernel could change the values together with an input, so that a comparison of the two shows nothing. The host keeps
-    a fingerprint of the values under a random key, which no kernel knows.
+    A kernel could change the pool together with an input, and a comparison of the two would not notice that. So the host keeps a
+    fingerprint of the pool under a random key that no kernel knows.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class DevicePool:
         self._repeated = None if addends is None else self._repeat(count)
 
     def sums(self, targets: list[torch.Tensor]) -> Callable[[int, int, int], None] | None:
-        """Returns a function that writes sums to a target, or `None` if nothing is added (`summed`)."""
+        """Returns a function that writes sums to a target (see `summed`); `None` if there are no addends."""
         return None if self._repeated is None else summed(self.values, self._repeated, targets, *self._bounds)
 
     def is_in(self, flat: torch.Tensor, window: int, shift: int) -> bool:
@@ -64,8 +64,10 @@ class DevicePool:
 def summed(
     values: torch.Tensor, addends: torch.Tensor, targets: list[torch.Tensor], low: float | None, high: float | None
 ) -> Callable[[int, int, int], None]:
-    """Returns a function that writes the sums of a window and of addends to a target. It takes the number of the window,
-    of the first addend, and of the target. Each sum is rounded once, and then within the bounds: as native code does it.
+    """Returns a function that writes the sums of a window and of addends to a target.
+
+    The function takes the numbers of the window, of the first addend, and of the target. As in the native code, each sum is rounded
+    once and then clamped to the bounds.
     """
     count = targets[0].numel()
 
@@ -82,7 +84,7 @@ def _bounded(values: torch.Tensor, low: float | None, high: float | None) -> tor
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Returns whether two contiguous tensors of one type on one device have the same bits, also where these are NaN."""
+    """Returns whether two contiguous tensors of one dtype on one device have the same bits. NaNs with the same bits are equal."""
     bits = _BITS[a.dtype.itemsize]
     return torch.equal(a.view(bits), b.view(bits))
 
@@ -90,8 +92,8 @@ def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
 def fingerprint(values: torch.Tensor, key: int) -> int:
     """Returns the sum of the words of a tensor, each multiplied by a random number of 64 bits, modulo 2**64.
 
-    Words have at most 32 bits. So two contents have the same sum with a probability of 2**-32 at most, if they do not depend on
-    the key (multilinear hashing: J. L. Carter and M. N. Wegman, "Universal classes of hash functions", 1979).
+    Words have at most 32 bits. So two contents that do not depend on the key have the same sum with a probability of at most
+    2**-32 (multilinear hashing: J. L. Carter and M. N. Wegman, "Universal classes of hash functions", 1979).
     """
     words = values.view(torch.int32 if values.dtype.itemsize % 4 == 0 else _BITS[values.dtype.itemsize])
     generator = torch.Generator(values.device).manual_seed(key)

@@ -1,4 +1,4 @@
-"""Exceptions of code under test, as the referee wants to know them."""
+"""Descriptions of exceptions of the code under test, for the referee."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passnet.kernels._errors import is_fatal
 MAX_MESSAGE = 4_000
 MAX_TRACEBACK = 16_000
 
-# The package itself; tracebacks leave out its frames.
+# Folder of this package. Tracebacks leave out frames of its files.
 _HARNESS = str(Path(__file__).resolve().parents[1]) + os.sep
 _COMPILE_ERRORS = (
     *("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "KernelRefusedError"),
@@ -22,7 +22,7 @@ _COMPILE_ERRORS = (
 
 
 def describe(error: BaseException, stage: str) -> dict[str, Any]:
-    """Returns the `failed` reply for an exception that ended a request in the given stage."""
+    """Returns the `failed` reply for an exception that ended a request in this stage."""
     rule = None
     root, message = error, None
     for link in _chain(error):
@@ -55,7 +55,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):  # With file, line and the text of the line.
+    if isinstance(error, SyntaxError):  # The message has the file, the line and the text of the line.
         return "".join(traceback.format_exception_only(error)).strip()
     return str(error)
 

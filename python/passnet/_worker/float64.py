@@ -1,4 +1,4 @@
-"""The graph in float64: the result that says how far others are from the truth."""
+"""Runs the graph in float64. The errors of other results are measured against this result."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _WIDE = {
 
 
 class NoFloat64Error(RuntimeError):
-    """The graph says nothing in float64."""
+    """The graph has no useful result in float64."""
 
 
 class _Wide(TorchDispatchMode):
-    """Runs every operator in float64, also those that are asked for another type."""
+    """Runs every operator in float64, also operators with another floating-point dtype as an argument."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func is torch.ops.aten.view.dtype:
@@ -40,7 +40,7 @@ def _widened_type(value: Any) -> Any:
 
 @contextlib.contextmanager
 def everything() -> Iterator[None]:
-    """All floating-point numbers that PyTorch makes are in float64."""
+    """A context in which all floating-point tensors that PyTorch makes are in float64."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -51,7 +51,7 @@ def everything() -> Iterator[None]:
 
 
 class WideInputs:
-    """The first content of a set of inputs, in float64."""
+    """The initial content of a set of inputs, in float64."""
 
     def __init__(self, inputs: InputSet) -> None:
         self.names = inputs.names
@@ -59,15 +59,15 @@ class WideInputs:
         self._before = tuple(tensor.clone() for tensor in self.tensors)
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
-        """Returns the name and present content of each tensor that was changed."""
+        """Returns the name and the present content of each tensor that was changed."""
         triples = zip(self.names, self.tensors, self._before, strict=True)
         return [(name, tensor.cpu()) for name, tensor, before in triples if not _same(tensor, before)]
 
     def aliases(self, tensor: torch.Tensor) -> str | None:
-        """Nothing is asked about the memory of these outputs."""
+        """Returns None: the referee does not check the memory of float64 outputs."""
         return None
 
 
 def _same(tensor: torch.Tensor, before: torch.Tensor) -> bool:
-    # NaN is the same as NaN.
+    # NaN counts as equal to NaN.
     return tensor.shape == before.shape and torch.equal(torch.nan_to_num(tensor), torch.nan_to_num(before))

@@ -1,7 +1,7 @@
 """The fork server: imports torch once, then forks a worker per request (`docs/reference/worker-protocol.md`).
 
-It stays fork-safe: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass. The only thing it
-compiles on request is a graph of PassNet.
+The process stays safe to fork: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass. On request it
+compiles, but only a graph of PassNet.
 """
 # ruff: noqa: E402 - what the imports must find comes before them
 
@@ -20,23 +20,23 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-# Before torch is imported: Inductor would start a pool of compile processes, which a forked worker could not use.
+# Set before torch is imported. Otherwise Inductor would start a pool of compile processes, which a forked worker could not use.
 os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-# Triton reads this when any kernel is defined, also in its own library. So it must be set before the first import.
+# Triton reads this variable when a kernel is defined, also for kernels of its own library. So it is set before the first import.
 if not os.path.exists("/dev/nvidiactl"):
     os.environ["TRITON_INTERPRET"] = "1"
-# Has torch ask the management library whether there is a GPU: to ask the driver would initialise it, and a forked child of
-# such a process cannot use CUDA.
+# Makes torch ask the management library whether there is a GPU. Asking the driver would initialise the driver, and a forked child
+# of such a process cannot use CUDA.
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
-# Nothing of what importing makes is garbage, and each collection would look through all of it.
+# No collections during imports: they find no garbage, and each would visit all objects.
 gc.disable()
 
-# Before torch, which starts threads: a user other than root could not confine anything afterwards.
+# Imported before torch, which starts threads. After that, a user other than root could not enter a sandbox.
 from passnet._worker import sandbox  # isort: skip
 
-# Dynamo takes seconds to import. It must not run here where there is a GPU: it asks for the current accelerator, which
-# initialises CUDA.
+# Dynamo takes seconds to import, so it is imported here. It must not run here if there is a GPU: it asks for the current
+# accelerator, which initialises CUDA.
 import torch
 import torch._dynamo
 import torch._dynamo.repro.after_dynamo  # Dynamo imports it with its first graph.
@@ -49,12 +49,12 @@ LOG_NAME = "output.log"
 
 _HAS_GPU = os.path.exists("/dev/nvidiactl")
 
-# Namespaces that a worker has still to enter.
+# Namespaces that a worker enters later.
 _NAMESPACES = ("net:", "ipc:", "uts:")
 
 
 def main(control: int) -> NoReturn:
-    """Serves requests on the socket with descriptor `control` until its end."""
+    """Serves requests on the socket with descriptor `control` until the other side closes it."""
     torch.set_num_threads(1)
     rehearsal.warm_up()
     _settle()
@@ -72,9 +72,9 @@ class _Server:
     def __init__(self, control: socket.socket) -> None:
         self.control = control
         self.workers: dict[int, int] = {}  # process id -> id of the request
-        # By process id: where a spare waits for its request, and whether it has a new PID namespace.
+        # For each spare worker, by process id: the socket for its request, and whether it has a new PID namespace.
         self.spares: dict[int, tuple[socket.socket, bool]] = {}
-        self.wanted = collections.deque([False], maxlen=16)  # Of which of the two kinds the last workers were.
+        self.wanted = collections.deque([False], maxlen=16)  # For the last workers: whether each had a new PID namespace.
         self.places = sandbox.Places()
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
@@ -115,26 +115,26 @@ class _Server:
                         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def compile(self, cache: Path) -> None:
-        """Sets the compiler up, so that workers forked later find it imported and its tables filled."""
-        # A spare would find them as they were.
+        """Sets up the compiler, so that workers that are forked later have it imported and its tables filled."""
+        # Existing spares do not have the compiler, so they end.
         while self.spares:
             pid, (sock, _) = self.spares.popitem()
             sock.close()
             _kill(pid)
         gc.disable()
-        # Takes seconds, and only workers that compile need it.
+        # Imported here, because this takes seconds and only workers that compile need it.
         importlib.import_module("torch._inductor.compile_fx")
         _settle()
         if not _HAS_GPU:
             _keep_inductors_files_in(cache / "inductor")
             try:
                 rehearsal.rehearse_compiler()
-            except Exception:  # The worker that compiles reports the error.
+            except Exception:  # The worker that compiles raises the same error and reports it.
                 sys.excepthook(*sys.exc_info())
         self.send({"type": "compiled"})
 
     def fork(self, request: dict[str, Any], descriptor: int) -> None:
-        """Hands the request to a spare worker of its kind, or to one that is forked for it."""
+        """Gives a request to a spare worker of the right kind, or to a new worker."""
         # Workers that share a cache need different numbers, because temporary names in the cache contain them.
         new_pid_namespace = request["sandbox"] and not request["cache"]
         self.wanted.append(new_pid_namespace)
@@ -148,7 +148,7 @@ class _Server:
             with sock:
                 try:
                     protocol.send(sock, request, descriptor)
-                except OSError:  # It has died while it waited.
+                except OSError:  # The spare worker has ended while it waited.
                     pid = None
         os.close(descriptor)
         self.workers[pid] = request["id"]
@@ -174,7 +174,7 @@ class _Server:
         With `new_pid_namespace`, the worker is process 1 of a new PID namespace if the machine allows it.
         """
         new_pid_namespace = new_pid_namespace and _native.unshare_child_pid_namespace()
-        # A worker in a new PID namespace sees its parent as process 0.
+        # In a new PID namespace, the process id of the worker's parent is 0.
         parent = 0 if new_pid_namespace else os.getpid()
         ours, theirs = socket.socketpair()
         pid = os.fork()
@@ -195,13 +195,13 @@ class _Server:
                 return
             worker = self.workers.pop(pid, None)
             self.spares.pop(pid, None)
-            # Processes that a worker leaves behind have become our children (subreaper), and so will theirs; none of them must
-            # outlive the worker.
+            # Processes that a worker leaves behind become children of this process (subreaper), and so do their children. None of them
+            # may outlive the worker.
             self.kill_orphans()
             if worker is None:
                 continue
             code = os.waitstatus_to_exitcode(status)
-            if code > 128:  # How a worker ends that would have survived the signal as the first of its namespace.
+            if code > 128:  # Exit code of a worker that ends itself, because process 1 of a namespace survives the signal.
                 code = 128 - code
             exited = {"code": code, "signal": None} if code >= 0 else {"code": None, "signal": -code}
             self.send({"type": "exited", "id": worker, **exited})
@@ -225,9 +225,9 @@ class _Server:
 
 
 def _settle() -> None:
-    """Lets what exists now live as long as the process.
+    """Excludes all present objects from garbage collection.
 
-    Collections in workers, which come before each block of timed calls, need not walk over it (nor copy its pages).
+    Workers collect before each block of timed calls. Such a collection then neither visits these objects nor copies their pages.
     """
     gc.enable()
     gc.collect()
@@ -242,10 +242,10 @@ def _kill(pid: int) -> None:
 def _run_worker(
     waiting: socket.socket, parent: int, places: sandbox.Places, *, warm: bool, cores: set[int] | None
 ) -> NoReturn:
-    """Runs in the child: waits for a request, becomes its worker and never returns.
+    """Runs in the child: waits for a request, serves it as its worker, and never returns.
 
-    Until the request comes nothing but PassNet's own code has run: a spare worker is as fresh as one just forked.
-    `parent` is 0 in a new PID namespace.
+    Only code of PassNet runs before the request arrives, so a spare worker is equivalent to a newly forked one. `parent` is 0 in
+    a new PID namespace.
     """
     status = 1
     try:
@@ -274,19 +274,19 @@ def _run_worker(
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        # Not `sys.exit`: handlers of the fork server and of libraries must not run in a child.
+        # Not `sys.exit`: exit handlers of the fork server and of libraries must not run in a child.
         os._exit(status)
 
 
 def _close_all_but(wanted: int, *kinds: str) -> None:
-    """Closes every descriptor but the standard ones, `wanted`, those whose names begin as one of `kinds`, and those of the
+    """Closes all descriptors except the standard ones, `wanted`, those whose names begin with one of `kinds`, and those of the
     GPU's management library.
 
-    That library is initialised once a process has asked whether there is a GPU, and is used on behalf of the child too.
+    A process that asks whether there is a GPU initialises this library, and a child uses the library of its parent.
     """
     for name in os.listdir("/proc/self/fd"):
         descriptor = int(name)
-        with contextlib.suppress(OSError):  # The directory itself was open while it was listed.
+        with contextlib.suppress(OSError):  # The listing contains the descriptor of the directory itself, which is closed by now.
             if (
                 descriptor > 2
                 and descriptor != wanted
@@ -315,13 +315,13 @@ def _point_caches_below(cache: Path, scratch: Path) -> None:
     os.chdir(scratch)
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
-        tempfile.tempdir = None  # Forget the directory that was chosen in the fork server.
+        tempfile.tempdir = None  # Discards the directory that was chosen in the fork server.
 
 
 def _keep_inductors_files_in(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(directory)
-    # Chosen when the module was imported, in the fork server.
+    # Inductor chose this path when it was imported, in the fork server.
     headers = directory / "precompiled_headers"
     codecache = sys.modules.get("torch._inductor.codecache")
     for name, place in (("_HEADER_DIR", headers), ("_HEADER_LOCK_DIR", headers / "locks")):
@@ -330,7 +330,7 @@ def _keep_inductors_files_in(directory: Path) -> None:
 
 
 def _limit_memory(growth: int) -> None:
-    """Allows `growth` bytes of private memory beyond what the fork server already has; 0 for no limit."""
+    """Limits private memory to that of the fork server plus `growth` bytes; 0 means no limit."""
     if growth:
         status = Path("/proc/self/status").read_text()
         (data,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmData:"))
@@ -340,7 +340,7 @@ def _limit_memory(growth: int) -> None:
 
 
 def _enter_sandbox(request: dict[str, Any], places: sandbox.Places, new_pid_namespace: bool) -> _native.Sandbox:
-    """Moves this process into its own namespaces. From here on, its scratch is empty and in memory."""
+    """Moves this process into its own namespaces. Its scratch folder is then empty and in memory."""
     shared = [request["cache"]] if request["cache"] else []
     for directory in shared:
         Path(directory).mkdir(parents=True, exist_ok=True)
@@ -351,7 +351,7 @@ def _enter_sandbox(request: dict[str, Any], places: sandbox.Places, new_pid_name
 
 
 def _confine(confinement: _native.Sandbox | None, request: dict[str, Any]) -> dict[str, str]:
-    """Gives up all rights that a worker does not need. Returns the confinement by layer."""
+    """Gives up all rights that a worker does not need. Returns the state of each layer of the sandbox, by name."""
     if confinement is None:
         return {}
     for number in (signal.SIGXCPU, signal.SIGABRT):

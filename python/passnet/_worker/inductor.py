@@ -1,4 +1,4 @@
-"""TorchInductor without Dynamo: the graph as it was captured, compiled for given inputs, called without guards."""
+"""TorchInductor without Dynamo: compiles the captured graph for given inputs, and calls it without guards."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import torch.fx
 
 
 class DirectGraph:
-    """A graph that is compiled in its first call, for inputs like those of that call."""
+    """A graph that is compiled in its first call, for inputs with the types of those of this call."""
 
     def __init__(self, module: torch.fx.GraphModule, mode: str) -> None:
         self._module = module
         self._options = torch._inductor.list_mode_options(mode)
         self.compiled: Callable[..., Any] | None = None
-        """Function that is called from then on; it checks nothing."""
+        """Compiled function for later calls, without checks of the inputs; None before the first call."""
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         if self.compiled is None:

@@ -1,6 +1,6 @@
-"""Damaged libraries in Inductor's cache.
+"""Removes damaged libraries from Inductor's cache.
 
-A worker that is killed while it compiles can leave part of a file, which Inductor would take for a whole one forever.
+A worker that is killed while it compiles can leave an incomplete file. Inductor would use this file in all later runs.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 _HEADER = struct.Struct("<40xQ10xHH")
-"""Of the header of a 64-bit ELF file: where the table of sections is, the size of an entry, and the number of entries."""
+"""Fields of the header of a 64-bit ELF file: offset of the section table, size of an entry, and number of entries."""
 _WRITTEN_SECONDS = 5.0
-"""A file that changed this short time ago may be one that another worker is writing."""
+"""Age in seconds below which another worker may still be writing a file."""
 
 
 def drop_named(message: str) -> bool:
-    """Deletes the library that, by the loader's message, could not be loaded; whether there was one."""
+    """Deletes the library that a loader's message names. Returns whether a library was deleted."""
     cache = re.escape(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "no cache"))
     libraries = [Path(path) for path in re.findall(rf"({cache}/\S+\.so): ", message)]
     for library in libraries:
@@ -27,10 +27,10 @@ def drop_named(message: str) -> bool:
 
 
 def drop_incomplete() -> None:
-    """Deletes libraries whose end is missing.
+    """Deletes incomplete libraries.
 
-    Some of them fail in silence: Inductor compiles a library to find out which vector instructions it may use, and if that does not load, it
-    uses none.
+    Some of them cause no error: Inductor compiles a library to find out which vector instructions it may use. If this library does
+    not load, Inductor uses no vector instructions.
     """
     now = time.time()
     for library in Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "no cache")).rglob("*.so"):
@@ -42,7 +42,7 @@ def drop_incomplete() -> None:
 
 
 def _is_whole(library: Path) -> bool:
-    """Returns whether the file reaches to the end of its table of sections, which linkers write last."""
+    """Returns whether a file contains its complete section table, which linkers write last."""
     with library.open("rb") as file:
         header = file.read(_HEADER.size)
         size = file.seek(0, os.SEEK_END)
