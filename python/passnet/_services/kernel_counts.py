@@ -1,14 +1,14 @@
 """Counts the kernels that prefixes of a graph compile to.
 
 ``python -m passnet._services.kernel_counts`` answers lines ``{"id", "graph": WIRE, "inputs": [META, ...], "device", "prefixes": [k, ...]}``
-with ``{"kernels": [n, ...], "compilations": c}``: the count of the first `k` ops for each `k`, and how often the compiler
-was called for all of them.
+with ``{"kernels": [n, ...], "compilations": c}``: the number of kernels of the first `k` ops for each
+`k`, and the number of calls of the compiler.
 
-On the CPU nothing is compiled or run: Inductor lowers and schedules the prefixes, and counted are the loop nests
-that are left after fusion and the calls of library kernels, which is what a GPU would launch. C++ is neither written nor
-built. All prefixes are lowered together, as parts of one graph that have nothing in common: Inductor fuses only what
-shares a buffer, so that each part is scheduled as it would be alone. On CUDA each prefix is compiled and called, and what
-is counted are the launches that the profiler sees, by any function.
+On the CPU nothing is built or run: Inductor lowers and schedules the prefixes, but no C++ is generated. The count is the
+number of loop nests after fusion plus the calls of library kernels, which are the kernels that a GPU would launch. All
+prefixes are lowered together, as separate parts of one graph. Inductor fuses only operations that share a buffer, so each
+part is scheduled as it would be alone. On CUDA each prefix is compiled and called, and the count is the number of launches
+by any function that the profiler reports.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[set[int]
     owners = [_owners(kernel) for kernel in kernels]
     pairs = list(zip(kernels, owners, strict=True))
     makers = {write.name: owner for kernel, owner in pairs for write in kernel.read_writes.writes}
-    # A kernel whose value another prefix reads belongs to both prefixes.
+    # A kernel that reads a value of another prefix belongs to both prefixes.
     return [
         owner.union(*(makers.get(read.name, set()) for read in kernel.read_writes.reads)) for kernel, owner in pairs
     ]

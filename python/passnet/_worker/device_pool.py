@@ -29,12 +29,12 @@ class DevicePool:
         count: int,
         device: torch.device,
     ) -> None:
-        """`values` and `addends` are in the memory of the host and do not change. An input has `count` elements."""
+        """`values` and `addends` are in host memory and do not change. An input has `count` elements."""
         self._host, self._addends, self._bounds, self._count = values, addends, bounds, count
         self.values = values.to(device)
         self._key = secrets.randbits(63)
         self._fingerprint = fingerprint(self.values, self._key)
-        # Repeated, so that a slice begins at any value and is as long as the input.
+        # Repeated, so that a slice can begin at any value and have the length of the input.
         self._repeated = None if addends is None else self._repeat(count)
 
     def sums(self, targets: list[torch.Tensor]) -> Callable[[int, int, int], None] | None:
@@ -42,10 +42,10 @@ class DevicePool:
         return None if self._repeated is None else summed(self.values, self._repeated, targets, *self._bounds)
 
     def is_in(self, flat: torch.Tensor, window: int, shift: int) -> bool:
-        """Returns whether a tensor of the device has the bits that it got for these numbers of a window and of an addend."""
+        """Returns whether a tensor on the device still has the bits that it got for this window and this shift of the addends."""
         if fingerprint(self.values, self._key) != self._fingerprint:
             self.values.copy_(self._host)
-        # From the host again: these are few.
+        # Addends are copied from the host again, because they are few.
         addends = None if self._addends is None else self._repeat(min(self._count, _PART))
         for first in range(0, self._count, _PART):
             part = flat[first : first + _PART]

@@ -155,10 +155,10 @@ class _Server:
         self.send({"type": "forked", "id": request["id"], "pid": pid})
 
     def prepare(self, count: int, cores: list[int]) -> None:
-        """Forks until `count` spares wait, on the given cores if any are given."""
+        """Forks until `count` spare workers wait. They run on the cores in `cores`, if there are any."""
         everywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, everywhere.intersection(cores) or everywhere)
-        # As the last ones were, the very last first.
+        # The spares get the kinds of the last workers, beginning with the most recent.
         kinds = collections.Counter(self.wanted[-1 - i % len(self.wanted)] for i in range(count))
         for new_pid_namespace in (kinds - collections.Counter(kind for _, kind in self.spares.values())).elements():
             pid, sock = self.spawn_worker(new_pid_namespace=new_pid_namespace, warm=True, cores=everywhere)

@@ -1,4 +1,4 @@
-"""Contents of timed calls: windows of pools of values, and sums with others, in the same tensors before each call."""
+"""Input values of timed calls: windows of pools of values, plus addends, written to the same tensors before each call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from passnet._worker.device_pool import DevicePool
 class Pools:
     """A block with a pool of values for each input, and two sets of tensors.
 
-    The calls after the one that is kept use the other set, so that what that call saw and changed is still there when it
-    is fetched.
+    The calls after the kept call use the other set, so that the inputs of the kept call, with its changes, still exist when they
+    are fetched.
     """
 
     def __init__(self, pools: list[dict[str, Any]], block: int, device: torch.device) -> None:
@@ -38,7 +38,7 @@ class Pools:
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:
         """Returns the copies that `_native.time_calls` makes before each call.
 
-        An input that does not change is copied only where the graph may have changed it.
+        An input with the same values in each call is copied only if the graph may have changed it.
         """
         sources = []
         for i in range(len(self.places)):
@@ -52,7 +52,7 @@ class Pools:
         return sources
 
     def _source(self, index: int, windows: dict[str, int]) -> dict[str, Any]:
-        """Returns the source of an input in the memory of the host."""
+        """Returns the source of an input in host memory."""
         start, end, _, _ = self.places[index]
         addend = self.addends[index] or {}
         return {
@@ -74,14 +74,14 @@ class Pools:
         }
 
     def kept(self, number: int, call: int, windows: list[dict[str, int]]) -> tensors.InputSet:
-        """Returns the set of a number, which the kept call saw; the other one comes first in the next block."""
+        """Returns the set of inputs that the kept call used. The next block begins with the other set."""
         inputs = self.sets[number]
         inputs.holds = [self._holds(i, call, inputs, windows[i]) for i in range(len(self.places))]
         self.sets = [self.sets[1 - number], inputs]
         return inputs
 
     def _holds(self, index: int, call: int, inputs: tensors.InputSet, windows: dict[str, int]) -> Callable[[], bool]:
-        """Returns a function that tells whether an input still has the bytes that a call saw."""
+        """Returns a function that returns whether an input still has the bytes that it had in a call."""
         if self.is_on_host:
             source = self._source(index, windows)
             return lambda: _native.has_content(source, call, inputs.address(index))
@@ -105,5 +105,5 @@ class Pools:
 
 
 def let_go(holder: list[Any]) -> None:
-    """Overwrites the one result in a list, which is its only holder, and forgets it."""
+    """Overwrites and releases the one result in a list. The list must be its only owner."""
     _native.overwrite(holder.pop())

@@ -9,7 +9,7 @@ from passnet._worker.probe_needs import NEEDS
 
 
 def run(name: str, argument: str) -> dict[str, Any]:
-    """Returns the `probed` reply: whether the probe succeeded, with its result or the error that stopped it."""
+    """Runs a probe. Returns the `probed` reply: whether it succeeded, with its result or the error that stopped it."""
     try:
         return {"type": "probed", "done": True, "detail": {**ESCAPES, **NEEDS}[name](argument)}
     except Exception as error:

@@ -61,7 +61,7 @@ def _change_time(path: str) -> str:
 
 @ESCAPES.add
 def _link(path: str) -> str:
-    """Gets at a file through a link in the scratch."""
+    """Reads a file through a link in the scratch folder."""
     Path("link").unlink(missing_ok=True)
     os.symlink(path, "link")
     return _read("link")
@@ -70,7 +70,7 @@ def _link(path: str) -> str:
 @ESCAPES.add
 def _system_setting(path: str) -> str:
     content = Path(path).read_bytes()
-    with open(path, "wb", buffering=0) as file:  # Writes back what it has read.
+    with open(path, "wb", buffering=0) as file:  # Writes the value that it has read, to change nothing.
         file.write(content)
     return f"can write {path}"
 
@@ -90,7 +90,7 @@ def _block_devices(_: str) -> str:
 
 @ESCAPES.add
 def _environments(_: str) -> str:
-    """Reads the environment of any process but this one and what it has started."""
+    """Reads the environment of any process except this process and its descendants."""
     others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
     for name in others:
         with contextlib.suppress(OSError):
@@ -110,7 +110,7 @@ def _variables(names: str) -> str:
 
 @ESCAPES.add
 def _signal(pid: str) -> str:
-    # In a container the referee may be process 1, and in a separate namespace the worker is, too.
+    # In a container the referee may be process 1. In a separate PID namespace the worker is process 1 too.
     if int(pid) == os.getpid():
         raise OSError("the number is its own here")
     os.kill(int(pid), 0)
@@ -144,7 +144,7 @@ def _foreign_memory(pid: str) -> str:
     buffer = ctypes.create_string_buffer(8)
     local, remote = Part(ctypes.addressof(buffer), 8), Part(ctypes.addressof(buffer), 8)
     done = _libc.process_vm_readv(int(pid), ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
-    # An address that is not mapped there proves the permission as well.
+    # EFAULT (14), an address that is not mapped in the other process, also proves the permission.
     if done < 0 and ctypes.get_errno() != 14:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return f"reads the memory of {pid}"
@@ -188,7 +188,7 @@ def _mount(_: str) -> str:
 
 @ESCAPES.add
 def _system_call(number: str) -> str:
-    """Makes a system call that has to be unknown or forbidden. Without arguments the others fail for other reasons."""
+    """Makes a system call that has to be unknown or forbidden. An allowed call fails for another reason, because it gets no arguments."""
     result = _libc.syscall(int(number), 0, 0, 0, 0, 0, 0)
     if result < 0 and ctypes.get_errno() in (1, 38):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -197,7 +197,7 @@ def _system_call(number: str) -> str:
 
 @ESCAPES.add
 def _descriptors(_: str) -> str:
-    """Looks for open files that lead to another process; the own channel is one socket."""
+    """Looks for open descriptors that lead to another process. The one socket to the referee is expected."""
     places = {int(name): os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_open(name)}
     strange = [
         place
@@ -275,7 +275,7 @@ def _fill_log(most: str) -> str:
 
 @ESCAPES.add
 def _take_memory(most: str) -> str:
-    """Takes memory that no limit of the process counts."""
+    """Takes memory that no limit of the process includes."""
     taken = []
     for _ in range(int(most) // (16 * _MIB)):
         block = mmap.mmap(-1, 16 * _MIB)
@@ -301,7 +301,7 @@ def _burn(seconds: str) -> str:
 
 @ESCAPES.add
 def _leave_daemon(name: str) -> str:
-    """Leaves a process behind that has left its session and its parents."""
+    """Leaves a process running that has its own session and no living parent."""
     up, ready = os.pipe()
     if os.fork() == 0:
         os.setsid()

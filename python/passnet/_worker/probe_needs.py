@@ -1,4 +1,4 @@
-"""Proofs that PyTorch, compilers and Triton work inside the sandbox (`passnet doctor`)."""
+"""Probes that PyTorch, compilers and Triton work inside the sandbox (`passnet doctor`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _torch(device: str) -> str:
 
 @NEEDS.add
 def _name_thread(_: str) -> str:
-    """Names a thread like the CUDA driver, by truncating a file of `/proc`. The driver does not start if this fails."""
+    """Names a thread in the way of the CUDA driver: truncates and writes a file of `/proc`. The driver does not start if this fails."""
     name = f"/proc/self/task/{threading.get_native_id()}/comm"
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:

@@ -11,6 +11,6 @@ class Probes(dict[str, Probe]):
     """Probes by name. A probe takes one argument and returns its result as text, or raises an error if it was stopped."""
 
     def add(self, function: Probe) -> Probe:
-        """Decorator that adds a function under its name."""
+        """Adds a function under its name. For use as a decorator."""
         self[function.__name__.removeprefix("_")] = function
         return function

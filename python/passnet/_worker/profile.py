@@ -1,4 +1,4 @@
-"""Profile of a call: its time, and the operators and kernels that run in it according to PyTorch's profiler."""
+"""Profiles a call: its time, and the operators and kernels that PyTorch's profiler reports."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import torch
 
 from passnet import _native
 
-# Maximum rows of each kind, longest first, and characters of a name.
+# Largest number of rows of each kind, with the longest times first, and of characters of a name.
 _ROWS = 30
 _NAME = 200
-# Calls before anything is measured: the first ones allocate memory, compile kernels and prepare replacements.
+# Number of calls before the measurement. The first calls allocate memory, compile kernels and prepare replacements.
 _WARMUP = 3
-# Calls that are timed without the profiler, and calls under it.
+# Numbers of timed calls without the profiler, and of calls under the profiler.
 _TIMED = 15
 _PROFILED = 5
 
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a replacement function in a separate row: the time of its Python and of everything that the profiler does not see."""
+    """Gives a replacement function a row of its own. The row has the time of its Python code and of work that the profiler does not see."""
     name = f"replacement {getattr(function, '__name__', '')}"
 
     def call(*args: Any) -> Any:
@@ -35,7 +35,7 @@ def named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _kernels_named() -> Iterator[None]:
-    """Gives each C++ kernel a separate row."""
+    """Gives each C++ kernel a row of its own."""
     _native.set_kernel_hook(lambda name: torch.profiler.record_function(f"kernel {name}"))
     try:
         yield
@@ -44,10 +44,10 @@ def _kernels_named() -> Iterator[None]:
 
 
 def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -> dict[str, Any]:
-    """Returns the `profiled` reply for a call that waits for the device; `named` is the same call with names for replacements.
+    """Returns the `profiled` reply for a call that waits for the device. `named` is the same call with named replacements.
 
-    The wall time is the median of calls without the profiler, which slows down short calls several times over. Counts and times
-    of rows are means over calls under the profiler.
+    The wall time is the median of calls without the profiler, because the profiler makes short calls several times slower. Counts and
+    times of rows are means over calls under the profiler.
     """
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
@@ -57,7 +57,7 @@ def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -
     wall_ns = round(statistics.median(_timed(call) for _ in range(_TIMED)))
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with _kernels_named():
-        # The first call under a profiler starts its machinery.
+        # The first use initialises the profiler, so it is not counted.
         with profile(activities=activities):
             named()
         with profile(activities=activities) as profiler:
@@ -80,7 +80,7 @@ def _timed(call: Callable[[], Any]) -> int:
 
 
 def _rows(times_us: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """Returns the rows per call: a name that occurs once in all profiled calls still counts 1."""
+    """Returns the rows with means per call. The count of a name is at least 1, even if it occurs in one of the profiled calls only."""
     rows = [
         {
             "name": name[:_NAME],

@@ -16,7 +16,7 @@ _LENGTH = struct.Struct("<I")
 
 
 class ProtocolError(Exception):
-    """The other side sent something that is not a frame."""
+    """The other side sent bytes that are not a frame."""
 
 
 def send(sock: socket.socket, message: dict[str, Any], descriptor: int | None = None) -> None:
@@ -28,14 +28,14 @@ def send(sock: socket.socket, message: dict[str, Any], descriptor: int | None = 
     if descriptor is not None:
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
         frame = frame[sock.sendmsg([frame], [rights]) :]
-    # Not called for an empty rest: that would still be a system call, and it fails if the other side has read the
-    # frame and closed.
+    # Not called for an empty rest: it would still be a system call, which fails if the other side has read the
+    # frame and closed the socket.
     if frame:
         sock.sendall(frame)
 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], int | None] | None:
-    """Receives one frame and its descriptor, which the caller owns. `None` at the end of the stream."""
+    """Receives one frame and its descriptor, which the caller has to close. Returns `None` at the end of the stream."""
     space = socket.CMSG_SPACE(array.array("i").itemsize)
     head, ancillary, _, _ = sock.recvmsg(_LENGTH.size, space, socket.MSG_CMSG_CLOEXEC)
     descriptors = array.array("i")

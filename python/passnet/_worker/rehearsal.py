@@ -1,4 +1,4 @@
-"""Work that a fork server does once, so that no worker pays for it: tables are filled, libraries set themselves up."""
+"""Work that a fork server does once so that no worker repeats it: fills tables of torch and initialises libraries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def warm_up() -> None:
 
 
 def rehearse() -> None:
-    """Does once, on a small graph on the CPU, what every worker does.
+    """Does once, on a small graph on the CPU, the work of every worker.
 
-    The first time costs tens of milliseconds: pages shared with the fork server are copied, libraries set themselves up.
-    Nothing of it is left but that. No thread is started: the worker may have to confine itself later.
+    The first time costs tens of milliseconds: pages that are shared with the fork server are copied, and libraries initialise
+    themselves. It has no other effect. It starts no thread, because the worker may have to enter its sandbox later.
     """
     graph = trace_pattern(_rehearsed)
     worker = Worker()
@@ -49,20 +49,20 @@ def rehearse() -> None:
 def rehearse_compiler() -> None:
     """Compiles a small graph for the CPU, as a worker would.
 
-    The first time costs two seconds more than the next: patterns of graph passes are traced, compiler and instruction
-    set are looked at.
+    The first time takes two seconds longer than later ones: patterns of graph passes are traced, and the compiler and the
+    instruction set of the CPU are queried.
     """
     module = torch.fx.GraphModule(torch.nn.Module(), trace_pattern(_rehearsed))
     with torch.no_grad():
         torch.compile(module, backend="inductor", dynamic=False)(torch.ones(1, 8, 8))
     torch._dynamo.reset()
-    # Inductor remembers a path in a cache that other workers may not see.
+    # Inductor keeps a path into a cache folder that other workers may not have.
     if remembered := getattr(torch._inductor.codecache, "_precompile_header", None):
         remembered.cache_clear()
 
 
 def _rehearsed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the operators of the kinds that most graphs consist of."""
+    """Computes a small graph with operators of the kinds that most graphs consist of."""
     functional = torch.nn.functional
     y = functional.gelu(functional.layer_norm(functional.linear(x, x[0]), (8,)))
     z = functional.conv2d(x.unsqueeze(0), x.unsqueeze(0)).mean(1)

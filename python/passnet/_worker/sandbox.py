@@ -1,4 +1,4 @@
-"""Files, programs and devices that a confined worker may use; the native module enforces it (`SECURITY.md`)."""
+"""Files, programs and devices that a confined worker may use. The native module enforces the limits (`SECURITY.md`)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from passnet import _native
 
 _native.prepare_namespaces()
 
-# Names of layers to leave out, with commas between them: for machines on which one does harm. It is recorded.
+# Environment variable with the names of layers to leave out, separated by commas, for machines on which a layer fails. The omission is
+# recorded.
 SKIP_VARIABLE = "PASSNET_SANDBOX_SKIP"
 
-# Compiled kernels and temporary files; it lies in memory.
+# Size of the scratch folder, which has compiled kernels and temporary files. It is in memory.
 _SCRATCH_BYTES = 1 << 30
 _PROCESSES = 400
 _DESCRIPTORS = 4096
-# The limit on file sizes where memory is unlimited: larger than any output can be.
+# Limit on file sizes if memory is unlimited. It is larger than any output.
 _FILE_BYTES = 64 << 30
 
 _SYSTEM = (
@@ -33,7 +34,7 @@ _SYSTEM = (
 # Programs that compile C++ and Triton kernels.
 _PROGRAMS = (
     *("c++", "g++", "cc", "gcc", "clang", "clang++", "as", "ld", "ld.bfd", "ld.gold", "ld.lld"),
-    # Of the linker's two, the first is a script on Ubuntu that runs the second.
+    # On Ubuntu, `ldconfig` is a script that runs `ldconfig.real`.
     *("ldconfig", "ldconfig.real"),
     *("nvcc", "ptxas", "openssl"),
 )
@@ -46,7 +47,7 @@ _DEVICES = (
 
 
 class Places:
-    """The parts of this machine that every worker may see. Looked up once, in the fork server."""
+    """The parts of this machine that every worker may see. They are looked up once, in the fork server."""
 
     def __init__(self) -> None:
         compilers = [shutil.which(os.environ.get(name, "")) for name in ("CC", "CXX")]
@@ -55,8 +56,8 @@ class Places:
         programs += [interpreter for program in programs if (interpreter := _interpreter(program))]
         cuda = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
         own = [_prefix(compiler) for compiler in compilers if compiler]
-        # A compiler or `ptxas` from a package index lies below the prefix. The prefix of a system's Python is not such
-        # a place.
+        # A compiler or `ptxas` from a package index is below the prefix. The prefix of the system's Python is left
+        # out: it would grant too much.
         prefixes = [prefix for prefix in (sys.prefix, *cuda, *own) if prefix and prefix not in ("/usr", "/")]
         directories = [place for pattern in (*_PROGRAM_DIRECTORIES, *_LOADERS) for place in glob.glob(pattern)]
         self.executable = _real([*programs, *prefixes, *directories])
@@ -67,7 +68,7 @@ class Places:
     def sandbox(
         self, scratch: Path, shared: list[str], readable: list[str], new_pid_namespace: bool
     ) -> _native.Sandbox:
-        """Returns the confinement of one worker."""
+        """Returns the sandbox of one worker."""
         return _native.Sandbox(
             scratch=str(scratch),
             scratch_bytes=_SCRATCH_BYTES,
@@ -82,14 +83,14 @@ class Places:
 
 
 def _real(paths: list[str]) -> list[str]:
-    """Returns each existing path, unchanged and with links followed, once. The root is left out: it would grant everything."""
+    """Returns each existing path once, as it is and with links followed. Leaves out the root, which would grant access to all files."""
     places = [place for path in paths if path and os.path.exists(path) for place in (path, os.path.realpath(path))]
     return [place for place in dict.fromkeys(places) if place != "/"]
 
 
 def _prefix(program: str) -> str:
-    """Returns the folder of a program that was not installed with the system, with all files that it starts and reads; empty where that is not
-    clear, or would grant the user's files."""
+    """Returns the folder that contains a program that was not installed with the system, and all files that it starts and reads. Returns an
+    empty string if this folder is not clear, or if it would grant access to the user's files."""
     directory = Path(os.path.realpath(program)).parent
     prefix = directory.parent
     return str(prefix) if directory.name == "bin" and not Path.home().is_relative_to(prefix) else ""
@@ -110,13 +111,13 @@ def _mapped_directories() -> list[str]:
 
 
 def be_first_to_die() -> None:
-    """Makes the kernel choose this process when it runs out of memory."""
+    """Makes the kernel kill this process first when the machine runs out of memory."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def limit(memory_bytes: int, cpu_s: int) -> None:
-    """Limits what the kernel counts per process; 0 for none. Children of a worker inherit the limits."""
+    """Sets limits that the kernel counts per process; 0 means no limit. Children of a worker inherit the limits."""
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_NOFILE, _DESCRIPTORS)
     _lower(resource.RLIMIT_FSIZE, memory_bytes or _FILE_BYTES)
@@ -133,5 +134,5 @@ def _lower(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 def environment(scratch: Path) -> dict[str, Any]:
-    """Returns the variables of a confined worker in addition to those of the fork server."""
+    """Returns the environment variables that a confined worker has in addition to those of the fork server."""
     return {"HOME": str(scratch), "USER": "worker", "LOGNAME": "worker"}

@@ -1,4 +1,4 @@
-"""Weights as state of the module instead of arguments of each call."""
+"""Makes weights state of the module instead of arguments of each call."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch.fx
 
 
 class StaticWeights:
-    """The weights of a graph module: tensors of its own, which keep their addresses while their content changes."""
+    """The weights of a graph module. They are tensors of the module, which keep their addresses when their content changes."""
 
     def __init__(self, module: torch.fx.GraphModule, names: Collection[str]) -> None:
-        """Turns the placeholders of these names into attributes. They get their content from the first set of inputs."""
+        """Turns the placeholders with these names into attributes. The attributes get their content from the first set of inputs."""
         wanted = set(names)
         graph = module.graph
         placeholders = [node for node in graph.nodes if node.op == "placeholder"]
@@ -30,11 +30,11 @@ class StaticWeights:
         module.recompile()
 
     def shared_with(self, module: torch.fx.GraphModule) -> None:
-        """Has another module, made from the first one, use the same weights."""
+        """Makes another module, made from the first one, use the same weights."""
         self._modules.append(module)
 
     def take(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Gives the weights the content that a set of inputs has for them; returns the other inputs."""
+        """Copies the content of weights from a set of inputs. Returns the other inputs."""
         if self._filled:
             with torch.no_grad():
                 for index, attribute in self._places.items():
@@ -44,11 +44,11 @@ class StaticWeights:
         return self.data(tensors)
 
     def data(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Returns the inputs of a set that are no weights."""
+        """Returns the inputs of a set that are not weights."""
         return [tensors[index] for index in self._data]
 
     def write_back(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Copies the weights after a call into a set of inputs, so that a change is noticed like that of any input."""
+        """Copies the weights into a set of inputs after a call, so that a change is noticed as for any other input."""
         with torch.no_grad():
             for index, attribute in self._places.items():
                 tensors[index].copy_(getattr(self._modules[0], attribute))

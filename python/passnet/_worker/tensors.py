@@ -1,4 +1,4 @@
-"""Tensors in shared blocks: inputs that the referee sends, outputs that go back to it."""
+"""Tensors in shared blocks of memory: inputs from the referee, and outputs for the referee."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from passnet._monitor import intercept
 warnings.filterwarnings("ignore", message="The given buffer is not writable")
 
 _ALIGNMENT = 64
-# Memory through which values of a device leave it, at a time.
+# Size of the buffer through which values are copied from a device to a file.
 _STAGE_BYTES = 8 << 20
-# Bytes that are compared on a device at a time.
+# Number of bytes that are compared on a device at a time.
 _PART = 64 << 20
 _DTYPES = {
     name: getattr(torch, name)
@@ -32,8 +32,8 @@ _DTYPES = {
     )
 }
 _DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
-# Methods of the type, taken before a pass is imported. An instance of `torch.Tensor` can have attributes, and Python
-# finds these first: `result.stride = lambda: ...` returns any value, and `result.detach` may compute when it is read.
+# Methods of the type, read before a pass is imported. A pass can set attributes of a tensor, and Python finds these first: after
+# `result.stride = lambda: ...`, a call can return any value, and an attribute `result.detach` may run code when it is read.
 _DATA_PTR = torch.Tensor.data_ptr
 _DETACH = torch.Tensor.detach
 _NUMEL = torch.Tensor.numel
@@ -50,23 +50,23 @@ class Layouts:
         self.end = max((layout["offset"] + layout["nbytes"] for layout in layouts), default=0)
 
     def sets(self, block: int, count: int, stride: int, device: torch.device) -> list[InputSet]:
-        """Makes `count` sets, each `stride` bytes after the one before it, from the block with that descriptor."""
+        """Makes `count` sets from the block with this descriptor. Each set begins `stride` bytes after the previous one."""
         base = self.base(block, count, stride)
         return [InputSet(base[number * stride :], self, device) for number in range(count)]
 
     def base(self, block: int, count: int, stride: int) -> torch.Tensor:
-        """Returns the bytes of the block with that descriptor, which has to hold `count` sets."""
+        """Returns the bytes of the block with this descriptor, which has to contain `count` sets."""
         size = os.fstat(block).st_size
         if self.end + (count - 1) * stride > size:
             raise ValueError(f"a tensor lies outside the block of {size} bytes")
         if not size:
             return torch.empty(0, dtype=torch.uint8)
-        # Not one mapping per tensor: sets have to be cheap.
+        # One mapping for all tensors, because many sets are made.
         return torch.frombuffer(mmap.mmap(block, size, mmap.MAP_PRIVATE, mmap.PROT_READ), dtype=torch.uint8)
 
 
 class InputSet:
-    """One set of inputs: fresh tensors on the device, and the part of the block that they came from."""
+    """One set of inputs: new tensors on the device, and the part of the block that they were copied from."""
 
     def __init__(self, block: torch.Tensor, layouts: Layouts, device: torch.device) -> None:
         self.names = layouts.names
@@ -77,14 +77,14 @@ class InputSet:
             self.tensors = tuple(self._copies(block.data_ptr()))
         else:
             self.tensors = tuple(original.to(device, copy=True) for original in self._originals())
-        # A pass can point a tensor elsewhere (`set_`), but not these.
+        # A pass can give a tensor other memory (`set_`), but cannot change these references.
         self._storages = [tensor.untyped_storage() for tensor in self.tensors]
         self._guarded = False
-        # Functions that tell whether each tensor has the bytes that it last got, where these are not in the block.
+        # For each tensor, a function that returns whether it has the bytes that it last got; None if these bytes are in the block.
         self.holds: list[Callable[[], bool]] | None = None
 
     def _copies(self, address: int) -> Iterator[torch.Tensor]:
-        # A third of the time that views and their copies take.
+        # This takes a third of the time of views and copies of them.
         for start, end, dtype, shape in self._places:
             tensor = torch.empty(shape, dtype=dtype)
             ctypes.memmove(tensor.data_ptr(), address + start, end - start)
@@ -96,7 +96,7 @@ class InputSet:
             yield torch.empty(shape, dtype=dtype) if empty else self._block[start:end].view(dtype).view(shape)
 
     def copies(self) -> list[torch.Tensor]:
-        """New tensors on the device with the first content."""
+        """Returns new tensors on the device with the initial content."""
         return [original.to(self._device, copy=True) for original in self._originals()]
 
     def address(self, index: int) -> int:
@@ -104,30 +104,30 @@ class InputSet:
         return self._storages[index].data_ptr()
 
     def flat(self, index: int) -> torch.Tensor:
-        """Returns all values of a tensor's storage, in a separate tensor."""
+        """Returns all values of a tensor's storage as another tensor."""
         start, end, dtype, _ = self._places[index]
         storage = self._storages[index]
         return torch.empty(0, dtype=dtype, device=self._device).set_(storage, 0, ((end - start) // dtype.itemsize,))
 
     def restore(self) -> None:
-        """Gives all tensors their first content."""
+        """Restores the initial content of all tensors."""
         for tensor, original in zip(self.tensors, self._originals(), strict=True):
             tensor.copy_(original)
 
     def guard(self) -> None:
-        """Puts a margin of poison behind each tensor."""
+        """Adds a margin of poison after each tensor."""
         self._guarded = True
         for tensor, storage, original in zip(self.tensors, self._storages, self._originals(), strict=True):
             intercept.poison(storage, torch.uint8)
             tensor.copy_(original)
 
     def is_overrun(self) -> bool:
-        """Returns whether something was written past the end of a guarded tensor."""
+        """Returns whether the margin of a guarded tensor was written to."""
         sizes = [end - start for start, end, _, _ in self._places]
         return self._guarded and any(map(intercept.is_overrun, self._storages, sizes))
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]:
-        """Returns the name and present content (on the CPU) of each tensor whose bytes are no longer those that it got."""
+        """Returns the name and the present content (on the CPU) of each tensor whose bytes have changed."""
         changed = []
         for index, (name, storage, place) in enumerate(zip(self.names, self._storages, self._places, strict=True)):
             _, _, dtype, shape = place
@@ -138,7 +138,7 @@ class InputSet:
     def _has_block(self, index: int) -> bool:
         """Returns whether a tensor's storage has the bytes of the block.
 
-        They are copied to a device again: what lies there could have been changed with the storage.
+        The bytes are copied to the device again, because a kernel could have changed an earlier copy there together with the storage.
         """
         start, end, _, _ = self._places[index]
         original = self._block[start:end]
@@ -148,7 +148,7 @@ class InputSet:
         return all(torch.equal(now, part.to(self._device)) for now, part in parts)
 
     def aliases(self, tensor: torch.Tensor) -> str | None:
-        """Returns the name of the input that shares the tensor's storage."""
+        """Returns the name of the input that shares the tensor's storage; None if there is none."""
         address = _storage_address(tensor)
         for name, storage in zip(self.names, self._storages, strict=True):
             if address and address == storage.data_ptr():
@@ -157,7 +157,7 @@ class InputSet:
 
 
 def _place(layout: dict[str, Any]) -> tuple[int, int, torch.dtype, list[int]]:
-    """First byte, end, dtype and shape of a tensor."""
+    """Returns first byte, end, dtype and shape of a tensor."""
     dtype, shape = _DTYPES[layout["dtype"]], layout["shape"]
     count = math.prod(shape)
     if count * dtype.itemsize != layout["nbytes"]:
@@ -179,7 +179,7 @@ def _is_plain(value: Any) -> bool:
 
 
 class Inputs(Protocol):
-    """Inputs of a call, afterwards."""
+    """Inputs of a call, queried after the call."""
 
     def mutated(self) -> list[tuple[str, torch.Tensor]]: ...
 
@@ -187,7 +187,7 @@ class Inputs(Protocol):
 
 
 def ship(result: Any, inputs: Inputs) -> tuple[dict[str, Any], int | None]:
-    """Returns the `outputs` reply for what a call returned, and the descriptor of its block (the caller closes it)."""
+    """Returns the `outputs` reply for the result of a call, and the descriptor of its block, which the caller has to close."""
     values = _values(result)
     block = _Block()
     described = [_describe(position, value, block) for position, value in enumerate(values)]
@@ -203,7 +203,10 @@ def ship(result: Any, inputs: Inputs) -> tuple[dict[str, Any], int | None]:
 
 
 def _values(result: Any) -> list[Any]:
-    """Returns the values that a call returned: the elements that a sequence holds, not those that its type hands out when asked."""
+    """Returns the values that a call returned.
+
+    Reads the elements that a sequence stores, because a subclass could return other elements when it is iterated.
+    """
     if isinstance(result, tuple):
         return list(tuple.__iter__(result))
     if isinstance(result, list):
@@ -249,14 +252,14 @@ def _aliases(values: Any, inputs: Inputs) -> list[str]:
 
 
 class _Block:
-    """Tensors on their way into one `memfd`."""
+    """Tensors that will be written to one `memfd`."""
 
     def __init__(self) -> None:
         self.nbytes = 0
         self._parts: list[tuple[int, torch.Tensor]] = []
 
     def add(self, name: str, tensor: torch.Tensor) -> dict[str, Any]:
-        """Reserves room; returns the layout."""
+        """Reserves space for a tensor and returns its layout."""
         offset, nbytes = self.nbytes, _NUMEL(tensor) * tensor.dtype.itemsize
         self._parts.append((offset, tensor))
         self.nbytes = -(-(offset + nbytes) // _ALIGNMENT) * _ALIGNMENT
@@ -270,9 +273,9 @@ class _Block:
         }
 
     def write(self) -> int | None:
-        """Copies everything, contiguous; returns the descriptor, or `None` where there is nothing.
+        """Copies all tensors, contiguous. Returns the descriptor, or `None` if there are no bytes.
 
-        Nothing maps the block, so that the referee can seal it against changes as soon as it has it.
+        This process does not map the block, so that the referee can seal it against changes when it arrives.
         """
         if self.nbytes == 0:
             return None
@@ -289,7 +292,7 @@ def _write_values(descriptor: int, offset: int, tensor: torch.Tensor) -> None:
     if tensor.is_cpu:
         _write_memory(descriptor, offset, tensor.data_ptr(), tensor.nbytes)
         return
-    # Through memory that the device can reach by itself: a copy to fresh memory spends most of its time on page faults.
+    # Copied through pinned memory, because a copy to new memory spends most of its time on page faults.
     values = tensor.view(-1).view(torch.uint8)
     stage = torch.empty(min(_STAGE_BYTES, values.numel()), dtype=torch.uint8, pin_memory=True)
     for part in values.split(_STAGE_BYTES):

@@ -1,4 +1,4 @@
-"""Triton on a CPU: kernels run in Triton's interpreter, for their results only."""
+"""Triton on a CPU: runs kernels in Triton's interpreter. Only their results count, not their times."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def enable() -> None:
-    """Makes kernels that are defined from now on run in the interpreter.
+    """Makes kernels that are defined later run in the interpreter.
 
-    Triton decides this when a kernel is defined, and its own library is full of kernels; where it was imported for
-    compiled kernels, it is imported afresh, except for its native module, which a process can load only once.
+    Triton decides this at the definition of a kernel, and its own library defines many kernels. If Triton was imported for
+    compiled kernels, it is imported again, except for its native module, which a process can load only once.
     """
     if os.environ.get("TRITON_INTERPRET") != "1":
         os.environ["TRITON_INTERPRET"] = "1"
@@ -29,7 +29,7 @@ def enable() -> None:
 
 
 def correct_products() -> None:
-    """Has the interpreter multiply matrices of bfloat16 by their values: it keeps them as bits, and multiplies these."""
+    """Corrects products of bfloat16 matrices in the interpreter, which stores bfloat16 as bits and multiplies the bits."""
     import numpy
     from triton.runtime import interpreter
 
@@ -61,14 +61,14 @@ def is_interpreted(value: Any) -> bool:
 
 
 class _Driver:
-    """Stands in for a device's driver, which the autotuner asks for a way to measure."""
+    """Replacement for a device's driver. The autotuner asks it for a function that measures."""
 
     def get_benchmarker(self) -> Callable[..., Any]:
         return _benchmark
 
 
 def _benchmark(call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
-    """Milliseconds of one call; one is enough to choose a configuration where times mean nothing."""
+    """Returns the time of one call in milliseconds. One call is enough, because times in the interpreter have no meaning."""
     begin = time.perf_counter()
     call()
     return [(time.perf_counter() - begin) * 1e3] * len(quantiles)

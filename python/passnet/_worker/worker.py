@@ -41,7 +41,7 @@ def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
         block = None
         try:
             reply, block = worker.answer(message, descriptor)
-        except BaseException as error:  # SystemExit and KeyboardInterrupt of a pass too
+        except BaseException as error:  # also SystemExit and KeyboardInterrupt of a pass
             reply = errors.describe(error, worker.stage)
             worker.forget_last_call()
         finally:
@@ -53,7 +53,7 @@ def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
 
 
 class Worker:
-    """One process's graph, candidate and inputs."""
+    """The graph, the candidate and the inputs of this process."""
 
     def __init__(self) -> None:
         self.stage = "protocol"
@@ -71,16 +71,16 @@ class Worker:
         self.sets: dict[int, tensors.InputSet] = {}
         self.pools: Pools | None = None
         self.last: tuple[Any, tensors.InputSet] | None = None
-        # Allocations of a checked call of the candidate; timed calls allocate the same.
+        # Allocations of a checked call of the candidate. Timed calls get the same memory.
         self.allocations: list[tuple[int, torch.device]] = []
         self.guarded_calls = 0
 
     def answer(self, message: dict[str, Any], descriptor: int | None) -> tuple[dict[str, Any], int | None]:
-        """Returns the reply to one request, with the descriptor that travels with it."""
+        """Returns the reply to one request, and the descriptor to send with it (None if there is none)."""
         self.stage = "protocol"
         match message:
             case {"type": "load", "graph": graph, "device": device, "threads": threads, "candidate": candidate}:
-                # Decided before anything of a pass is imported, and once for this process.
+                # Set once for this process, before any module of a pass is imported.
                 _native.judge_kernels(message.get("judge_kernels", True))
                 return self.load(graph, device, threads, candidate, message.get("weights", ())), None
             case {"type": "inputs", "set": first, "count": count, "stride": stride, "tensors": layouts} if (
@@ -116,14 +116,14 @@ class Worker:
                 _native.judge_kernels(message.get("judge_kernels", True))
                 return self.patterns(path, device), None
             case {"type": "probe", "attempt": attempt, "argument": argument}:
-                # Imported here: an evaluation has no use for it.
+                # Imported here, because evaluations do not need it.
                 from passnet._worker import probe
 
                 return probe.run(attempt, argument), None
         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
     def patterns(self, path: str, device: str) -> dict[str, Any]:
-        """Returns the pattern of each pass of a directory, in the form that is compared with graphs, and as it is written."""
+        """Returns the pattern of each pass of a directory, both in canonical form and as it was traced."""
         if torch.device(device).type == "cpu":
             triton_interpreter.enable()
         self.stage = "import"
@@ -177,7 +177,7 @@ class Worker:
         return report
 
     def prepare(self, module: torch.fx.GraphModule, candidate: dict[str, Any]) -> None:
-        """Sets the callable for a candidate; for a pass directory, also what rewriting did."""
+        """Sets the callable for a candidate. For a pass directory, also sets the result of rewriting."""
         self.backend = self.rewriting = self.first_compiles = None
         self.is_eager = candidate.get("kind") == "eager"
         self.is_inductors = candidate.get("kind") == "inductor"
@@ -193,7 +193,7 @@ class Worker:
             case {"kind": "inductor", "mode": mode}:
                 self.callable = torch.compile(module, backend="inductor", mode=mode, dynamic=False)
             case {"kind": "compiler", "name": name, "source": source}:
-                # Imported here, with the compiler.
+                # Imported here, because this imports the compiler.
                 from passnet._compilers import compiled
 
                 self.callable = compiled(name, source, module)
@@ -215,8 +215,8 @@ class Worker:
                     self.weights.shared_with(rewriting.module)
                 self.rewriting = rewriting
                 if compiled:
-                    # The rewriting above says what matches; Dynamo captures the graph again on the first call, and the
-                    # backend then rewrites what it captured.
+                    # The rewriting above reports the matches. Dynamo captures the graph again at the first call, and the
+                    # backend rewrites the captured graph.
                     self.backend = Backend([directory])
                     self.callable = torch.compile(module, backend=self.backend, dynamic=False)
             case _:
@@ -252,7 +252,7 @@ class Worker:
                 result = function(*arguments)
             self.synchronize()
         if self.first_compiles is not None:
-            # The compiled code itself: the object that compiled it costs time in each call.
+            # Calls the compiled code directly, because the object that compiled it adds time to each call.
             self.callable, self.first_compiles = self.first_compiles.compiled, None
         if self.first_call_ns is None:
             self.first_call_ns = time.monotonic_ns() - begin
@@ -267,13 +267,13 @@ class Worker:
         return reply, block
 
     def call_float64(self, number: int, seed: int) -> tuple[dict[str, Any], int | None]:
-        """Returns the graph itself in float64. A worker that runs code of others has nothing to say about it."""
-        # Imported here: few workers have a use for it.
+        """Runs the graph itself in float64 and returns the reply. Only for workers without a candidate's code, which could change the result."""
+        # Imported here, because few workers need it.
         from passnet._worker import float64
 
         if self.callable is None or not self.is_eager:
             raise protocol.ProtocolError("`call_float64` without a graph that runs as it is")
-        # Weights that are state of the module are inputs here, as all others.
+        # In this graph, weights are inputs, even if they are state of the module otherwise.
         function = self.callable if self.weights is None else wire.to_graph_module(self.graph).forward
         self.stage = "run"
         inputs = float64.WideInputs(self.input_set(number))
@@ -290,7 +290,7 @@ class Worker:
             raise protocol.ProtocolError("`time` before `load` and `pools`")
         seed, restore, cuda = message["seed"], message["restore"], self.device.type == "cuda"
 
-        # Weights of the module keep their addresses, and have the content of the first set in all calls of a block.
+        # Weights of the module keep their addresses. In all calls of a block, they have the content of the first set.
         arguments = [tuple(self.arguments(pools.sets[0])), tuple(self.data(pools.sets[1]))]
 
         def set_state(number: int) -> None:
@@ -301,8 +301,8 @@ class Worker:
         self.forget_last_call()
         self.stage = "run"
         self.seed_generators(seed)
-        # Objects that outlive the collection are left out of the next one: its time must not depend on the imports of a
-        # candidate, since the referee accounts for the time of a block.
+        # Objects that survive this collection are excluded from the next one. Its time must not depend on the imports of a
+        # candidate, because the referee counts the time of a block.
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
         gc.collect()
@@ -332,14 +332,14 @@ class Worker:
         return {"type": "timed", **block}
 
     def usage(self) -> dict[str, Any]:
-        """Time and memory of the loaded code, for reports."""
+        """Returns time and memory of the loaded code, for reports."""
         host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         device = torch.cuda.max_memory_allocated() if self.device.type == "cuda" else 0
         usage = {"load_ns": self.load_ns, "first_call_ns": self.first_call_ns or 0}
         return {"type": "usage", **usage, "host_bytes": host, "device_bytes": device}
 
     def profile(self, number: int, seed: int) -> dict[str, Any]:
-        # Imported here, as what an evaluation has no use for.
+        # Imported here, because evaluations do not need it.
         from passnet._worker import profile
 
         inputs, function = self.input_set(number), self.callable
@@ -362,11 +362,11 @@ class Worker:
             return profile.profiled(lambda: call(function), lambda: call(named), cuda=cuda)
 
     def arguments(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
-        """Returns the arguments of a call with a set of inputs; weights of the module become those of the set."""
+        """Returns the arguments of a call with a set of inputs, and copies the weights of the set to the module."""
         return inputs.tensors if self.weights is None else self.weights.take(inputs.tensors)
 
     def data(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
-        """Returns the arguments of a call with a set of inputs, and the weights of another one."""
+        """Returns the arguments of a call with a set of inputs. The weights of the module do not change."""
         return inputs.tensors if self.weights is None else self.weights.data(inputs.tensors)
 
     def input_set(self, number: int) -> tensors.InputSet:
@@ -380,7 +380,7 @@ class Worker:
         return tensors.ship(result, inputs)
 
     def seed_generators(self, seed: int) -> None:
-        """Seeds the generators of the devices in use. `torch.manual_seed` asks all backends: asking all backends takes half a millisecond."""
+        """Seeds the generators of the devices in use. `torch.manual_seed` queries all backends, which takes half a millisecond."""
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)
