@@ -1,6 +1,6 @@
-"""Models by name: from torchvision, timm, transformers, or a function in a file, each with inputs to run it on.
+"""Models by name, from torchvision, timm, torchaudio, diffusers, transformers, or a function in a file. Each has inputs to run it on.
 
-Weights are random: capture needs shapes and operations, not accuracy, and so nothing is downloaded.
+Weights are random and nothing is downloaded, because capture needs shapes and operations, not accuracy.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def resolve(spec: str) -> Iterator[Recipe]:
     """Returns the models that `spec` names, at least one, in the order of their names. Raises :class:`SpecError`.
 
     ``torchvision:NAME``, ``timm:NAME``, ``torchaudio:NAME``, ``diffusers:NAME``
-        ``NAME`` may hold ``*`` and ``?``.
+        ``NAME`` may contain ``*`` and ``?``.
     ``transformers:TYPE``, ``transformers:TYPE/CLASS``, either with ``?FIELD=VALUE&...``
-        A model type such as ``bert`` with its default configuration except for the given fields; ``CLASS`` such as
-        ``BertForMaskedLM`` is another class of that type than its base model. Both may hold ``*``.
+        A model type such as ``bert`` with its default configuration except for the given fields. ``CLASS``, such as
+        ``BertForMaskedLM``, selects another class of this type than its base model. Both may contain ``*``.
     ``FILE.py:FUNCTION``
         ``FUNCTION()`` returns the model, or a tuple of the model, a tuple of arguments, and (optional) a dict of keyword
         arguments.
     ``@FILE``
-        The specifications in a file, one a line; what follows ``#`` is a remark.
+        The specifications in a file, one per line. Text after ``#`` is a comment.
 
-    All but lists may end in ``@dtype=DTYPE``, ``@batch=N``, ``@mode=train`` or several of them with ``&`` between.
+    All forms except ``@FILE`` may end in ``@dtype=DTYPE``, ``@batch=N``, ``@mode=train``, or several of these joined by ``&``.
     """
     if spec.startswith("@"):
         for line in _lines(Path(spec[1:])):
@@ -64,7 +64,7 @@ def resolve(spec: str) -> Iterator[Recipe]:
         raise MissingLibraryError(f"`{spec}`: the Python package `{library}` is not installed; pip install {library}")
     try:
         module = importlib.import_module(f"passnet._zoo.{_LIBRARIES[library]}")
-    # A library that was built for another PyTorch raises what it likes.
+    # The import of a library that was built for another PyTorch can raise various exceptions.
     except (ImportError, RuntimeError, AttributeError, OSError) as error:
         raise MissingLibraryError(
             f"`{spec}`: the Python package `{library}` cannot be imported: {summary(error)}"
@@ -73,7 +73,7 @@ def resolve(spec: str) -> Iterator[Recipe]:
 
 
 def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:
-    """Returns the names that match `pattern`. Raises :class:`SpecError` with similar names if there is none."""
+    """Returns the names that match `pattern`. If none matches, raises :class:`SpecError`, whose message has similar names."""
     found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
     if found:
         return found

@@ -23,7 +23,7 @@ def _text(length: int, width: int) -> torch.Tensor:
 
 _Inputs = Callable[[], dict[str, Any]]
 
-# Class, fields of the configuration, inputs. All other fields keep the defaults of the class.
+# For each model: class, fields of the configuration, inputs. All other fields have the defaults of the class.
 _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
     "unet2d": (
         "UNet2DModel",
@@ -106,7 +106,7 @@ _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Returns the models whose name fits `pattern`."""
+    """Yields the models whose name matches `pattern`."""
     for name in named(spec, "diffusers", pattern, list(_MODELS)):
         kind, configuration, _ = _MODELS[name]
         metadata = {"source": "diffusers", "heuristic_tag": "computer_vision", "model_name": name}

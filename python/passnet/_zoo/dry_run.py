@@ -1,6 +1,6 @@
-"""Questions to a model that need no values: does it accept these inputs, how many features does it make of an image?
+"""Checks of a model that need no values: whether it accepts inputs, and how many features it makes of an image.
 
-They run on fake tensors in a fork, so that they cost a fraction of a second and leave no trace in the model.
+They run on fake tensors in a fork, so they take a fraction of a second and do not change the model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from passnet._zoo.isolated import IsolatedError, isolated
 
-# Errors that say that shapes are not enough to tell, not that the inputs are wrong.
+# Errors that mean that shapes are not enough to decide. They do not mean that the inputs are wrong.
 _UNDECIDED = {
     "DataDependentOutputException",
     "DynamicOutputShapeException",
@@ -26,7 +26,7 @@ _UNDECIDED = {
 
 
 def objection(model: Any, kwargs: Mapping[str, Any]) -> str | None:
-    """Returns the reason why the model refuses the inputs; None if it takes them, or if only a real run can decide."""
+    """Returns the reason why the model refuses the inputs; None if it accepts them, or if only a real run can decide."""
     try:
         isolated(lambda: _run(model, kwargs))
     except IsolatedError as error:
@@ -38,7 +38,7 @@ def objection(model: Any, kwargs: Mapping[str, Any]) -> str | None:
 
 
 def features(method: Any, kwargs: Mapping[str, Any]) -> int | None:
-    """Number of feature vectors that `method` (``get_image_features``, say) makes of the inputs; None if it refuses them."""
+    """Returns the number of feature vectors that `method`, e.g. ``get_image_features``, makes of the inputs; None if it refuses them."""
     known = inspect.signature(method).parameters
     try:
         return isolated(lambda: _count(_run(method, {name: value for name, value in kwargs.items() if name in known})))

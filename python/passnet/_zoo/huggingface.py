@@ -18,19 +18,19 @@ from transformers.models.auto import modeling_auto
 
 from passnet._zoo import BuiltModel, Limits, Recipe, SpecError, inputs, named, reduce
 
-# Fields of configurations whose defaults leave out inputs of the model.
+# Values for fields of configurations whose defaults disable inputs of the model.
 _COMPLETIONS = {"num_time_features": 2}
-# Beyond this, not even the addresses of a model's weights fit.
+# Largest number of parameters. The address space of a process is too small for more, even if the memory stays unused.
 _PARAMETER_LIMIT = 20e9
 
 
 def recipes(spec: str, request: str) -> Iterator[Recipe]:
-    """Returns the models of the types, and of the classes, that `request` names."""
+    """Yields the models of the types and classes that `request` names."""
     pattern, _, overrides = request.partition("?") if "=" in request else (request, "", "")
     kind, _, class_pattern = pattern.partition("/")
     fields = {key: _value(text) for key, _, text in (pair.partition("=") for pair in overrides.split("&") if pair)}
     types = named(spec, "transformers", kind, sorted(_classes()))
-    # Of several types, those without such a class are left out: `*/*ForTokenClassification` names those that have one.
+    # If several types match, types without such a class are left out: `*/*ForTokenClassification` means all types that have one.
     chosen = {model_type: _chosen(model_type, class_pattern) for model_type in types}
     if not any(chosen.values()):
         raise _no_class(spec, types, class_pattern)
@@ -47,7 +47,7 @@ def recipes(spec: str, request: str) -> Iterator[Recipe]:
 
 
 def _folder_suffix(overrides: str) -> str:
-    """Returns the end of the folder of a configuration: readable, and different for each; empty for the default one."""
+    """Returns a readable and unique suffix of the folder name of a configuration; empty for the default configuration."""
     if not overrides:
         return ""
     readable = re.sub(r"[^A-Za-z0-9_.=]+", "-", overrides)[:60].strip("-")
@@ -56,7 +56,7 @@ def _folder_suffix(overrides: str) -> str:
 
 @functools.cache
 def _classes() -> dict[str, list[str]]:
-    """Returns the classes of each model type, its base model first where it has one."""
+    """Returns the names of the classes of each model type. The base model comes first, if the type has one."""
     found: dict[str, list[str]] = {}
     tables = [name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_NAMES")]
     for table in sorted(tables, key=lambda name: name != "MODEL_MAPPING_NAMES"):
@@ -112,7 +112,7 @@ def _configuration(model_type: str, class_name: str, fields: dict[str, Any]) -> 
     config = config_class(**fields)
     missing = {name: value for name, value in _COMPLETIONS.items() if getattr(config, name, None) == 0}
     config = config_class(**{**missing, **fields}) if missing else config
-    # A decoder classifies a text by its last token that is no padding, and refuses several texts without this field.
+    # A decoder classifies a text by its last token that is not padding. Without this field it refuses several texts.
     if class_name.endswith("ForSequenceClassification"):
         text = config.get_text_config()
         if getattr(text, "pad_token_id", None) is None:
@@ -121,9 +121,9 @@ def _configuration(model_type: str, class_name: str, fields: dict[str, Any]) -> 
 
 
 def _completed(config: Any) -> dict[str, int]:
-    """Sets sizes that the default configuration leaves open and that follow from others; returns them.
+    """Sets sizes that the default configuration leaves open and that follow from other sizes. Returns these fields.
 
-    Checkpoints of these types have the fields, and constructors fail without them.
+    Published checkpoints of these types have the fields, and constructors fail without them.
     """
     text = config.get_text_config()
     heads, width = getattr(text, "num_attention_heads", None), getattr(text, "hidden_size", None)
@@ -137,7 +137,10 @@ def _completed(config: Any) -> dict[str, int]:
 
 
 def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[str, list[Any]], int]:
-    """Returns the largest configuration within the limit, else the smallest that makes a model; its changes, its parameters."""
+    """Returns the largest configuration within the limit, its changes, and its number of parameters.
+
+    If none is within the limit, the configuration is the smallest one that makes a model.
+    """
     best: tuple[Any, dict[str, list[Any]], int] | None = None
     error: Exception | None = None
     for smaller, changed in reduce.steps(config):

@@ -1,8 +1,8 @@
-"""Inputs for Transformers models, from the signature of ``forward`` and the configuration.
+"""Makes inputs for Transformers models from the signature of ``forward`` and the configuration.
 
-Each parameter that :mod:`passnet._zoo.tensors` knows has one tensor or a few alternatives (an image as one tensor or as patches, a
-spectrogram with time first or last). :func:`calls` puts them together, the richest set first, and asks the model which it
-takes; that question costs a fraction of a second and no memory.
+Each parameter that :mod:`passnet._zoo.tensors` knows has one tensor or a few alternatives: an image as one tensor or as patches, a
+spectrogram with time first or last. :func:`calls` combines them, with the most inputs first, and checks which sets the model accepts. Such
+a check takes a fraction of a second and no memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from passnet._zoo.dry_run import features, objection
 from passnet._zoo.sizes import Sizes
 from passnet._zoo.tensors import alternatives
 
-# Texts that a model for multiple choice compares.
+# Number of texts that a model for multiple choice compares.
 _CHOICES = 2
-# Sets of inputs that are looked at and given to the model.
+# Largest number of sets of inputs that are checked with the model.
 _CANDIDATES = 400
 _QUESTIONS = 40
 
@@ -45,7 +45,7 @@ _DECODER = ("decoder_input_ids",)
 
 
 def domain(model: Any) -> str:
-    """Returns the domain of a model, in the words of ``heuristic_tag``."""
+    """Returns the domain of a model as a value of ``heuristic_tag``."""
     mains = model.main_input_name if isinstance(model.main_input_name, list) else [model.main_input_name]
     known = set(inspect.signature(model.forward).parameters)
     kinds = [
@@ -58,7 +58,7 @@ def domain(model: Any) -> str:
 
 
 def calls(model: Any) -> Iterator[Call]:
-    """Ways to call the model, richest first, found as they are asked for. Raises :class:`SpecError` where no input is known."""
+    """Yields ways to call the model, those with the most inputs first. Raises :class:`SpecError` if no input is known."""
     rejected: Call | None = None
     accepted: set[str] = set()
     asked: set[str] = set()
@@ -78,18 +78,18 @@ def calls(model: Any) -> Iterator[Call]:
     if rejected is None:
         wanted = ", ".join(_required(model)) or model.main_input_name
         raise SpecError(f"no recipe for the inputs {wanted}; use FILE.py:FUNCTION")
-    # All are refused; a real attempt reports the reason.
+    # The model refuses all sets of inputs. A real call of this one reports the reason.
     yield rejected
 
 
 def _for_head(name: str, call: Call) -> Call:
-    """The inputs of a model class whose head needs others."""
+    """Returns the call with the inputs that the head of a model class needs."""
     inputs = call.kwargs
     if name.endswith("ForMultipleChoice"):
-        # The same texts for several answers: ids of (batch, choices, tokens).
+        # The same texts for several choices: ids have the shape (batch, choices, tokens).
         inputs = {key: value[:, None].repeat(1, _CHOICES, *[1] * (value.dim() - 1)) for key, value in inputs.items()}
     if name.endswith("ForSequenceClassification") and "input_ids" in inputs:
-        # The decoder reads the text itself, and its state at the end of the text is classified.
+        # The decoder gets the text itself. The model classifies the decoder's state at the end of the text.
         inputs = {key: inputs["input_ids"].clone() if key in _DECODER else value for key, value in inputs.items()}
     return dataclasses.replace(call, kwargs=inputs)
 
@@ -128,13 +128,13 @@ def _candidates(model: Any) -> Iterator[Call]:
 
 
 def _product(sizes: Sizes, known: list[str], names: list[str], label: str) -> Iterator[Call]:
-    """Returns all ways to choose an alternative for each of the `names` that the model has."""
+    """Yields all ways to choose an alternative for each of the `names` that the model has."""
     chosen = [name for name in dict.fromkeys(names) if name in known]
     tensors = {name: alternatives(name, sizes) for name in chosen}
     chosen = [name for name in chosen if tensors[name]]
     if not chosen:
         return
-    # The alternatives of later inputs change faster; those of one group change together.
+    # Alternatives of later inputs vary fastest. Alternatives of one group vary together.
     longest = max(len(tensors[name]) for name in chosen)
     for index in range(longest):
         yield Call(label, (), {name: tensors[name][min(index, len(tensors[name]) - 1)] for name in chosen})
@@ -145,11 +145,11 @@ def _product(sizes: Sizes, known: list[str], names: list[str], label: str) -> It
 def _with_features(
     model: Any, sizes: Sizes, known: list[str], kind: str, group: tuple[str, ...], method: str
 ) -> Iterator[Call]:
-    """Text with as many placeholders as the model makes features of an image or a sound."""
+    """Yields calls with a text that has one placeholder for each feature that the model makes of an image or of audio."""
     function = getattr(model, method, None)
     if function is None:
         return
-    # Some inputs say that a model is used in another of its ways, so that fewer come first.
+    # Some inputs select another mode of the model, so sets with fewer inputs come first.
     needed = [
         name
         for name, parameter in inspect.signature(function).parameters.items()

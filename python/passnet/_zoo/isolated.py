@@ -1,4 +1,4 @@
-"""A question to a model, answered in a fork: changes to the model or the process are lost afterwards."""
+"""Runs a function in a fork, so that its changes to a model or to the process are lost afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS = 60.0
 
 
 class IsolatedError(RuntimeError):
-    """The question raised an error; `kinds` are the names of its type and of the types above that."""
+    """The function raised an error. `kinds` has the names of the type of the error and of its base classes."""
 
     def __init__(self, message: str, kinds: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class IsolatedError(RuntimeError):
 
 
 def isolated(question: Callable[[], Any]) -> Any:
-    """Returns the result of `question`, which has to be plain data. Raises :class:`IsolatedError`."""
+    """Runs `question` in a fork. Returns its result, which has to be plain data. Raises :class:`IsolatedError`."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -45,7 +45,7 @@ def isolated(question: Callable[[], Any]) -> Any:
 
 
 def _answer(question: Callable[[], Any], writer: int) -> None:
-    """Runs in the fork and ends it."""
+    """Runs `question` in the fork, writes the result, and ends the fork."""
     try:
         answer: tuple[Any, ...] = (question(), None, ())
     except BaseException as error:

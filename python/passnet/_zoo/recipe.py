@@ -17,7 +17,7 @@ class MissingLibraryError(SpecError):
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One way to call a model: its name, and the arguments."""
+    """One way to call a model: the name of the way, and the arguments."""
 
     label: str
     args: tuple[Any, ...] = ()
@@ -26,7 +26,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class BuiltModel:
-    """A model, the ways to call it, richest first, and its fields of ``graph_net.json``."""
+    """A model, the ways to call it, those with the most inputs first, and the model's fields of ``graph_net.json``."""
 
     model: Callable[..., Any]
     calls: Iterable[Call]
@@ -35,18 +35,18 @@ class BuiltModel:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Limits of the models that a recipe builds: transformers models with more parameters are reduced."""
+    """Limits on the models that a recipe builds. Transformers models with more parameters are reduced."""
 
     parameters: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """One model: its specification, the folder of its samples, what its samples say, how to build it, and how it is called."""
+    """One model: its specification, the folder and metadata of its samples, and the function that builds it with its calls."""
 
     spec: str
     name: str
     metadata: dict[str, Any]
     build: Callable[[Limits], BuiltModel]
     trains: bool = False
-    """True if the graphs of a training step are captured, those of forward and backward."""
+    """True if the graphs of forward and backward of a training step are captured."""

@@ -1,8 +1,8 @@
-"""Smaller configurations of Transformers models: fewer layers, fewer experts, a smaller vocabulary, narrower layers.
+"""Reduces configurations of Transformers models: fewer layers, fewer experts, a smaller vocabulary, narrower layers.
 
-A default configuration often describes the largest model of its type. :func:`steps` gives ever smaller ones, each with what
-was changed, so that a sample can say that it is not the model of its name. Only sizes change, never the kind of a layer: of
-a hybrid model as many layers stay as it takes to have one of each kind.
+A default configuration often describes the largest model of its type. :func:`steps` yields smaller and smaller configurations, each with
+its changes, so that a sample can say that it differs from the model that it is named after. Only sizes change, never the kinds of layers:
+a hybrid model keeps so many layers that it has one of each kind.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-# Layers to keep of each stack, and the most that it may take to have each kind of layer.
+# Number of layers to keep of each stack, and the largest number of layers to keep in order to have each kind.
 _LAYERS = 2
 _LAYERS_LIMIT = 8
 _EXPERTS = 8
@@ -28,9 +28,9 @@ _DEPTH = re.compile(
 )
 _NO_DEPTH = re.compile(r"lstm|conv|loss|residual|wavenet|timestamp|auxiliary|memory|perceiver_resampler")
 _STAGE_DEPTHS = re.compile(r"^(depths|depth|blocks_per_stage|stage_num_blocks|num_block_repeats|n_attn_blocks)$")
-# Lists of positions of layers.
+# Names of fields that are lists of positions of layers.
 _POSITIONS = re.compile(r"(index|indexes|indices|idxs?|ids|blocks|layers)$")
-# Counts of layers within a stack, which cannot be more than the stack has.
+# Fields that count layers within a stack, so they cannot exceed the size of the stack.
 _WITHIN = ("num_kv_shared_layers", "max_window_layers", "first_k_dense_replace", "num_dense_layers")
 _EXPERT_COUNTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
 _EXPERTS_PER_TOKEN = ("num_experts_per_tok", "moe_topk", "moe_top_k", "num_experts_per_token", "top_k_experts")
@@ -40,12 +40,12 @@ _WIDTH = re.compile(
     r"^(\w+_)?(hidden_size|intermediate_size|d_model|n_embd|embed_dim|ffn_dim|d_ff|n_inner|hidden_dim|mlp_dim|dim|d_inner"
     r"|embedding_size|word_embed_proj_dim|ffn_hidden_size|projection_dim|inner_dim|vocab_hidden)$"
 )
-# Sizes of a head and the like, which stay.
+# Names of sizes that do not change, such as the size of a head.
 _NO_WIDTH = re.compile(r"head|rotary|kernel|per_layer")
 
 
 def steps(config: Any) -> Iterator[tuple[Any, dict[str, list[Any]]]]:
-    """Returns the configuration, then smaller and smaller ones, each with its changes as ``{field: [before, after]}``."""
+    """Yields the configuration, then smaller and smaller ones, each with its changes as ``{field: [before, after]}``."""
     yield config, {}
     current = copy.deepcopy(config)
     for part in _parts(current):
@@ -65,7 +65,7 @@ def steps(config: Any) -> Iterator[tuple[Any, dict[str, list[Any]]]]:
 
 
 def changes(before: Any, after: Any) -> dict[str, list[Any]]:
-    """Fields in which two configurations of one class differ, by dotted name."""
+    """Returns the fields in which two configurations of one class differ, by dotted name."""
     found: dict[str, list[Any]] = {}
     for name, value in vars(after).items():
         old = vars(before).get(name)
@@ -87,7 +87,7 @@ def _is_config(value: Any) -> bool:
 
 
 def _parts(config: Any) -> Iterator[Any]:
-    """Returns the configuration and those inside it."""
+    """Yields the configuration and the configurations inside it."""
     yield config
     for value in list(vars(config).values()):
         if _is_config(value):
@@ -101,7 +101,7 @@ def _fields(config: Any, kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _shorten(config: Any) -> None:
-    """Fewer layers in each stack, with matching fields that list or count them."""
+    """Reduces the layers of each stack, and adapts the fields that list or count layers."""
     for name, depths in _fields(config, list | tuple):
         if _STAGE_DEPTHS.match(name) and all(isinstance(depth, int) for depth in depths):
             setattr(config, name, type(depths)(min(depth, _LAYERS) for depth in depths))
@@ -138,7 +138,7 @@ def _truncate(config: Any, lists: dict[str, Any], depth: int, layers: int) -> No
 
 
 def _spread(count: int, layers: int) -> list[int]:
-    """`count` positions of layers, as many different ones as there are."""
+    """Returns `count` positions of layers, with as few repetitions as possible."""
     return [min(position, layers - 1) for position in range(count)]
 
 
@@ -154,7 +154,7 @@ def _drop_experts(config: Any) -> None:
 
 
 def _shrink_vocabulary(config: Any) -> None:
-    """A smaller vocabulary; tokens with a special meaning move below its end and stay different."""
+    """Reduces the vocabulary. Tokens with a special meaning get smaller numbers within it, all different."""
     parts = list(_parts(config))
     if not any(_vocabulary(part) > _VOCABULARY for part in parts):
         return
@@ -187,7 +187,7 @@ def _divisible(config: Any, factor: int) -> bool:
 
 
 def _narrow(config: Any, factor: int) -> None:
-    """Divides widths and heads by `factor`, so that the size of a head stays."""
+    """Divides widths and numbers of heads by `factor`. The size of a head does not change."""
     for name, value in _fields(config, int):
         if _HEADS.match(name):
             setattr(config, name, max(1, math.ceil(value / factor)))

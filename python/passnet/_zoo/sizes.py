@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-# An image is made no larger than this where the model does not say its size.
+# Largest height and width in pixels of an image if the model does not specify the size.
 _IMAGE = 224
 
 
 class Sizes:
-    """Sizes of inputs according to a configuration and the configurations inside it."""
+    """Sizes of inputs, from a configuration and the configurations inside it."""
 
     def __init__(self, config: Any, known: set[str]) -> None:
         self.config = config
@@ -23,7 +23,7 @@ class Sizes:
             "vision_config", "visual_config", "vit_config", "image_encoder_config", "backbone_config"
         )
         self.audio = self._part("audio_config", "encoder_config", "audio_encoder_config", "encoder")
-        # Images and sounds are made one at a time, and the other inputs have to match.
+        # There is one image or audio sample, and the batch sizes of other inputs have to match.
         self.batch = 1 if known & {"pixel_values", "input_features", "input_values"} else 2
 
     def _part(self, *names: str) -> Any:
@@ -35,7 +35,7 @@ class Sizes:
         return self.config
 
     def first(self, owner: Any, *names: str, default: Any) -> Any:
-        """Returns the first of the fields that `owner`, or else the whole configuration, has."""
+        """Returns the value of the first of these fields that `owner` has; if it has none, the first that the whole configuration has."""
         for source in (owner, self.config):
             for name in names:
                 if (value := getattr(source, name, None)) is not None and value != []:
@@ -50,7 +50,7 @@ class Sizes:
         return value if isinstance(value, int) else 256
 
     def special_tokens(self) -> set[int]:
-        """Tokens with a special meaning, which a random text should not hold."""
+        """Returns the tokens with a special meaning, which a random text should not contain."""
         owners = [self.config, self.text]
         fields = [
             item for owner in owners for item in vars(owner).items() if item[0].endswith(("token_id", "token_index"))
@@ -69,12 +69,12 @@ class Sizes:
         return ids
 
     def placeholder_token(self, kind: str) -> int | None:
-        """The token that stands for a feature of an image or a sound."""
+        """Returns the token that represents a feature of an image or of audio; None if there is none."""
         token = self.first(self.config, f"{kind}_token_id", f"{kind}_token_index", f"{kind}_token", default=None)
         return token if isinstance(token, int) and 0 <= token < self.vocabulary else None
 
     def image_sizes(self) -> Iterator[tuple[int, int]]:
-        """Heights and widths, that of the configuration first."""
+        """Yields candidate heights and widths, those of the configuration first."""
         size = self.first(self.vision, "image_size", "img_size", "pretrain_image_size", "input_size", default=None)
         if isinstance(size, dict):
             size = [size.get("height", _IMAGE), size.get("width", _IMAGE)]
@@ -87,7 +87,7 @@ class Sizes:
 
     @property
     def tiles(self) -> int:
-        """Parts of an image that is given as several: the whole, and the cells of the first grid where there are grids."""
+        """Returns the number of tiles of an image: the whole image, plus the cells of the first grid if the configuration has grids."""
         grids = self.first(self.config, "image_grid_pinpoints", default=None)
         if not isinstance(grids, list):
             return 2
@@ -105,7 +105,7 @@ class Sizes:
         return size[-1] if isinstance(size, list | tuple) else size if isinstance(size, int) else 16
 
     def grid(self) -> tuple[int, int, int]:
-        """Frames, rows and columns of patches of one small image."""
+        """Returns the numbers of frames, rows and columns of patches of one small image."""
         merge = self.first(self.vision, "spatial_merge_size", "merge_size", default=2)
         side = 4 * (merge if isinstance(merge, int) else 2)
         return 1, side, side

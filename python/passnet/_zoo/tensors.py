@@ -1,4 +1,4 @@
-"""Tensors for the parameters of Transformers models, by the parameter's name and the sizes in the configuration."""
+"""Makes tensors for the parameters of Transformers models, by the name of the parameter and the sizes in the configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from passnet._zoo.sizes import Sizes
 
-# Tokens of a text, frames of a video, samples of a sound.
+# Numbers of tokens of a text, frames of a video, and audio samples.
 _TOKENS = 32
 _FRAMES = 8
 _SAMPLES = 16_000
@@ -19,7 +19,7 @@ _MAKERS: dict[str, _Maker] = {}
 
 
 def alternatives(name: str, sizes: Sizes) -> list[Any]:
-    """Tensors that may fit the parameter `name`, likeliest first; none for an unknown name."""
+    """Returns tensors that may fit the parameter `name`, the most probable one first; an empty list for an unknown name."""
     maker = _MAKERS.get(name)
     return [] if maker is None else list(maker(sizes))
 
@@ -99,7 +99,7 @@ def _pixel_values(sizes: Sizes) -> Iterator[Any]:
         yield sizes.flat_patches()
     if sizes.known & {"spatial_shapes", "image_position_ids", "pixel_position_ids", "target_sizes"}:
         yield sizes.flat_patches()[None]
-        # One row of patches.
+        # Patches in one row.
         _, rows, columns = sizes.grid()
         yield torch.randn(1, sizes.channels, sizes.patch, rows * columns * sizes.patch)
     images = [torch.randn(1, sizes.channels, *size) for size in sizes.image_sizes()]
@@ -110,7 +110,7 @@ def _pixel_values(sizes: Sizes) -> Iterator[Any]:
     yield from (image[None].repeat(1, sizes.tiles, 1, 1, 1) for image in images[:1] if deep)
     yield from images
     yield images[0][None]
-    # Two images to compare.
+    # Two images, for models that compare images.
     yield images[0][None].repeat(1, 2, 1, 1, 1)
 
 
@@ -285,7 +285,7 @@ def _timesteps(_sizes: Sizes) -> Iterator[Any]:
 
 @_input("inputs_embeds", "latents", "action_embeds", "noise_embeds", "query_embeds", "context_hidden_states")
 def _embeddings(sizes: Sizes) -> Iterator[Any]:
-    # A policy takes its actions at the width of the transformer that denoises them.
+    # A policy model takes actions with the width of the transformer that denoises them.
     owners = [sizes.text, getattr(sizes.config, "dit_config", None)]
     for owner in owners:
         for field in ("hidden_size", "d_model", "dim", "embed_dim"):

@@ -11,7 +11,7 @@ from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Returns the models whose name fits `pattern`."""
+    """Yields the models whose name matches `pattern`."""
     for name in named(spec, "timm", pattern, timm.list_models()):
         metadata = {"source": "timm", "heuristic_tag": "computer_vision", "model_name": name}
         yield Recipe(f"timm:{name}", f"timm/{name}", metadata, lambda limits, name=name: _build(name, limits))

@@ -1,4 +1,4 @@
-"""torchaudio: models of sound, on a second of it or on a spectrogram."""
+"""torchaudio: audio models, on one second of audio or on a spectrogram."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MODELS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Returns the models whose name fits `pattern`."""
+    """Yields the models whose name matches `pattern`."""
     for name in named(spec, "torchaudio", pattern, list(_MODELS)):
         metadata = {"source": "torchaudio", "heuristic_tag": "audio", "model_name": name}
         yield Recipe(

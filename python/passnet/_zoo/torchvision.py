@@ -1,4 +1,4 @@
-"""torchvision: all models, with inputs by the package they are in."""
+"""torchvision: all models, with inputs chosen by the package of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Returns the models whose name fits `pattern`."""
+    """Yields the models whose name matches `pattern`."""
     for name in named(spec, "torchvision", pattern, models.list_models()):
         metadata = {"source": "torchvision", "heuristic_tag": "computer_vision", "model_name": name}
         yield Recipe(
@@ -23,7 +23,7 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
 
 def _build(name: str, _limits: Limits) -> BuiltModel:
     constructor = models.get_model_builder(name)
-    # Only some constructors have a backbone, and only inception and googlenet ask for explicit initial weights.
+    # Only some constructors have a parameter for the backbone, and only Inception and GoogLeNet need an option for initial weights.
     parameters = inspect.signature(constructor).parameters
     options = {"weights_backbone": None} if "weights_backbone" in parameters else {}
     options |= {"init_weights": True} if name in ("inception_v3", "googlenet") else {}

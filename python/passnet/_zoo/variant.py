@@ -1,6 +1,6 @@
-"""Variants of a model: another dtype of its weights and inputs, a larger batch, a training step.
+"""Variants of a model: another dtype of weights and inputs, another batch size, a training step.
 
-A specification says them after `@`: ``timm:resnet18@dtype=bfloat16&batch=8&mode=train``.
+A specification has the variant after `@`: ``timm:resnet18@dtype=bfloat16&batch=8&mode=train``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """Differences from the recipe: a dtype, a number of examples, the graphs that are captured."""
+    """Differences from the recipe: the dtype, the batch size, and whether a training step is captured."""
 
     dtype: str | None = None
     batch: int | None = None
@@ -29,7 +29,7 @@ class Variant:
 
     @property
     def suffix(self) -> str:
-        """The end of the folder's name."""
+        """Returns the end of the folder's name."""
         sizes = (f"-{self.dtype}" if self.dtype else "") + (f"-batch{self.batch}" if self.batch else "")
         return sizes + (f"-{self.mode}" if self.mode else "")
 
@@ -89,7 +89,7 @@ def _change(call: Call, variant: Variant) -> Callable[[Any], Any]:
             return value
         if variant.dtype is not None and value.is_floating_point():
             value = value.to(_DTYPES[variant.dtype])
-        # All inputs that have one entry per example get more of them.
+        # Changes all inputs with one entry per example.
         if variant.batch is not None and value.dim() >= 1 and len(value) == examples:
             times = -(-variant.batch // examples)
             value = value.repeat(times, *[1] * (value.dim() - 1))[: variant.batch].contiguous()

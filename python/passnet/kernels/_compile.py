@@ -1,8 +1,7 @@
-"""Compiles C++ kernels, has their objects judged, and keeps these for the next time.
+"""Compiles C++ kernels, has the object code judged, and caches it.
 
-Objects are judged and loaded by the native module, from the same bytes: after each compilation, and when they come from the
-cache. Nothing is linked. Text that compiles to nothing is judged after the preprocessor. `docs/reference/native-kernels.md`
-has the rules.
+The native module judges and loads the same bytes, after each compilation and for each object from the cache. Nothing is linked.
+Constructs that leave no object code are judged in the preprocessed text. `docs/reference/native-kernels.md` has the rules.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from passnet.kernels._errors import KernelCompileError, refusal
 CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 
 _PRELUDE = Path(__file__).with_name("prelude.hpp").read_text()
-# Sources include it as `<passnet/vectors.hpp>`.
+# Text of the header that sources include as `<passnet/vectors.hpp>`.
 _VECTORS = Path(__file__).with_name("vectors.hpp").read_text()
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str]) -> _native.KernelLibrary:
-    """Compiles and loads kernels; `signatures` are pairs of a name and a declaration.
+    """Compiles and loads kernels. `signatures` are pairs of a name and a declaration.
 
     Raises `KernelCompileError`, and `KernelRefusedError` for code that kernels may not have.
     """
@@ -39,7 +38,7 @@ def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str
         return _native.KernelLibrary.unjudged(str(_linked(text, flags)))
     place = _place(text, flags, "o")
     library, findings = _judged(_cached(place))
-    # A file that was damaged or replaced is compiled again.
+    # If the cached file was damaged or replaced, the source is compiled again.
     if library is not None:
         return library
     given, initialise = list(flags), False
@@ -52,7 +51,7 @@ def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str
         if library.has_bounded_stack or initialise:
             _keep(place, hashlib.sha256(compiled).digest() + compiled)
             return library
-        # The launcher cannot clear a stack of unknown size.
+        # The launcher cannot clear a stack of unknown size, so the compiler initialises variables.
         initialise = True
 
 
@@ -78,7 +77,7 @@ def _keep(place: Path, content: bytes) -> None:
 
 
 def _linked(text: str, flags: Sequence[str]) -> Path:
-    """A shared library, for a process whose kernels are not judged."""
+    """Returns the path of a shared library, for a process whose kernels are not judged."""
     place = _place(text, flags, "so")
     if not place.exists():
         base = [flag for flag in _native.kernel_flags([], False) if not flag.startswith(("-fno-exc", "-fno-rtti"))]
@@ -88,13 +87,13 @@ def _linked(text: str, flags: Sequence[str]) -> Path:
 
 
 def _run(text: str, flags: Sequence[str]) -> tuple[str, bytes]:
-    """The preprocessed text and the compiler's output."""
+    """Returns the preprocessed text and the compiler's output."""
     with tempfile.TemporaryDirectory() as work:
-        # Not `kernel.cpp`, the name in messages: the compiler would quote lines of this file.
+        # Not `kernel.cpp`, the name in messages: the compiler would quote lines of the written file.
         Path(work, "text.cpp").write_text(text)
         Path(work, "include/passnet").mkdir(parents=True)
         Path(work, "include/passnet/vectors.hpp").write_text(_VECTORS)
-        # A system header: rules for the text of kernels, and warnings, are about the source alone.
+        # Included as system headers, so that rules for the text of kernels, and warnings, apply to the source only.
         command = [_compiler(), *flags, "-isystem", "include", "text.cpp", "-o", "text.out"]
         run = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
         if run.returncode != 0:
@@ -123,7 +122,7 @@ def _compiler() -> str:
 
 @functools.cache
 def _identity(compiler: str) -> str:
-    """Version of the compiler and features of the CPU, which `-march=native` compiles for."""
+    """Returns the version of the compiler and the features of the CPU, for which `-march=native` compiles."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
     cpu = Path("/proc/cpuinfo").read_text(errors="replace")
     features = next((line for line in cpu.splitlines() if line.startswith("flags")), "")

@@ -22,18 +22,18 @@ def cpp(source: str, *signatures: str, flags: Sequence[str] = ()) -> Any:
     (`torch.set_num_threads`). The result of a step must not depend on the part that it is in. A step should take ten
     microseconds or more.
 
-    The object code is judged before it is loaded: it may compute and call functions of mathematics, and has no state, no
-    clocks and no calls of the system (`docs/reference/native-kernels.md`). The directory `PASSNET_KERNEL_CACHE` (default:
-    `kernels` in the folder of `PASSNET_CACHE`) keeps it under a hash of its source and flags, so it is compiled once.
+    The object code is judged before it is loaded: it may compute and call mathematical functions, but must not have state,
+    read clocks or call the system (`docs/reference/native-kernels.md`). The directory `PASSNET_KERNEL_CACHE` (default:
+    `kernels` in the folder of `PASSNET_CACHE`) keeps the code under a hash of source and flags, so it is compiled once.
 
-    Raises `ValueError` for a signature that it cannot read, `KernelCompileError` if the compiler fails, and its subclass
+    Raises `ValueError` for an invalid signature, `KernelCompileError` if the compiler fails, and its subclass
     `KernelRefusedError` if the object code breaks a rule.
     """
     parsed = [Signature.parse(signature) for signature in signatures]
     if not parsed:
         raise ValueError('give the signature of at least one function, e.g. "void f(const float* x, int64_t n)"')
     for signature in parsed:
-        signature.described(flags)  # Raises before a compiler runs.
+        signature.described(flags)  # Raises for an invalid signature before a compiler runs.
     library = load(source, [(signature.name, signature.declaration) for signature in parsed], flags)
     functions = tuple(
         _native.CppLauncher(signature.name, signature.described(flags), library, signature.range)

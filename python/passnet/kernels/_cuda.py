@@ -17,7 +17,7 @@ from passnet.kernels import _device_code
 from passnet.kernels._errors import KernelCompileError
 from passnet.kernels._signature import Signature
 
-# NVRTC has no system headers; `size_t` is its own.
+# NVRTC has no system headers. It defines only `size_t` itself.
 _PRELUDE = "".join(
     f"typedef {prefix} {type_} {sign}int{bits}_t;\n"
     for sign, prefix in (("", "signed"), ("u", "unsigned"))
@@ -26,14 +26,14 @@ _PRELUDE = "".join(
 
 
 def cuda(source: str, signature: str, flags: Sequence[str] = ()) -> Any:
-    """A kernel in CUDA C++, launched as `kernel[grid, block](...)` or `kernel[grid, block, shared_bytes](...)`.
+    """Returns a kernel in CUDA C++, launched as `kernel[grid, block](...)` or `kernel[grid, block, shared_bytes](...)`.
 
     `grid` and `block` are tuples of one to three sizes. The source defines one `__global__` function as `signature` declares
-    it, without `extern "C"`. It is compiled by NVRTC for the device that it is first launched on. The types of `<cstdint>` are
-    there, system headers are not.
+    it, without `extern "C"`. NVRTC compiles the source for the device of the first launch. The types of `<cstdint>` are
+    available, but system headers are not.
 
-    Raises `ValueError` for a signature that it cannot read. The first launch raises `KernelCompileError`, and
-    `KernelRefusedError` for code that kernels may not have: memory that outlives the launch, clocks, calls of `printf` or `malloc`.
+    Raises `ValueError` for an invalid signature. The first launch raises `KernelCompileError` if the compiler fails, and
+    `KernelRefusedError` for code that breaks a rule, such as memory that outlives the launch, clocks, or calls of `printf` or `malloc`.
     """
     parsed = Signature.parse(signature)
     declaration = f'extern "C" __global__ {parsed.declaration};\n'
@@ -61,7 +61,7 @@ def machine_code(declaration: str, source: str, architecture: str, flags: Sequen
         if status != 0:
             log = _text(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
             raise KernelCompileError(log or "the compiler failed")
-        # Both come from the same compilation; the text has all that the machine code is made of.
+        # PTX and machine code are from the same compilation, and the machine code is made of the PTX only. So the PTX is judged.
         _device_code.judge(_text(nvrtc, program, "PTX").rstrip(b"\0").decode(errors="replace"), flags)
         return _text(nvrtc, program, "CUBIN")
     finally:
@@ -84,7 +84,7 @@ def _check(nvrtc: ctypes.CDLL, status: int) -> None:
 
 @functools.cache
 def _nvrtc() -> ctypes.CDLL:
-    """The NVRTC that PyTorch came with, else the system's."""
+    """Returns the NVRTC that was installed with PyTorch, else the system's."""
     major = (torch.version.cuda or "").split(".")[0]
     site = Path(torch.__file__).parent.parent
     bundled = [path for root in (site / "nvidia", site / "torch" / "lib") for path in _libraries(str(root), major)]

@@ -1,4 +1,4 @@
-"""Judging of what compilers make for GPUs: PTX of NVRTC and of Triton.
+"""Judges the PTX that NVRTC and Triton compile for GPUs.
 
 The rules are those of `passnet_objects::ptx`; `docs/reference/native-kernels.md` lists them.
 """
@@ -14,7 +14,7 @@ from passnet.kernels._errors import refusal
 
 
 def judge(ptx: str, flags: Sequence[str] = ()) -> None:
-    """Judges PTX and the flags that an author gave to the compiler, unless kernels of this process are not judged.
+    """Judges PTX and the compiler flags of a kernel. Does nothing if kernels of this process are not judged.
 
     Raises `KernelRefusedError`.
     """
@@ -27,10 +27,10 @@ def judge(ptx: str, flags: Sequence[str] = ()) -> None:
 
 @functools.cache
 def judge_triton() -> None:
-    """Has every kernel that Triton compiles, or takes from its cache, judged before it is loaded to a device.
+    """Makes Triton judge each kernel, compiled or from its cache, before it loads the kernel to a device.
 
-    For workers: it changes Triton in this process. Without Triton there is nothing to do. Raises `RuntimeError` for a Triton that
-    loads kernels in another way.
+    For workers only, because it changes Triton in this process. Does nothing without Triton. Raises `RuntimeError` for a version of
+    Triton that loads kernels in another way.
     """
     try:
         from triton.compiler.compiler import CompiledKernel
@@ -42,7 +42,7 @@ def judge_triton() -> None:
 
     @functools.wraps(load)
     def judged(kernel: Any, *arguments: Any, **named: Any) -> Any:
-        # It is called at each launch, and loads at the first.
+        # Triton calls this at each launch, but loads the kernel only at the first launch.
         if getattr(kernel, "module", None) is None:
             judge(kernel.asm["ptx"])
         return load(kernel, *arguments, **named)

@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import torch
 
-# Findings that are shown. Authors see the rest when they have fixed these.
+# Number of findings that a message shows. Authors see the others after they have fixed these.
 _SHOWN = 10
-# After one of these the CUDA context answers every call with an error.
+# Parts of messages after which each call of the CUDA context fails.
 _FATAL_MARKS = ("CUDA error", "CUDA driver error", "Triton Error [CUDA]", "device-side assert", "cuDNN error")
 
 
 class KernelCompileError(Exception):
-    """The compiler refused a kernel. The message is the compiler's."""
+    """The compiler refused a kernel. The message is that of the compiler."""
 
 
 class KernelRefusedError(KernelCompileError):
-    """A kernel has what kernels may not have. The message lists it, and says what to write instead."""
+    """A kernel breaks the rules for kernels. The message lists the findings and says what to write instead."""
 
 
 def refusal(findings: Sequence[str]) -> KernelRefusedError:
-    """The error about a kernel with findings; it shows the first."""
+    """Returns the error for a kernel with findings. Its message shows the first ones."""
     return KernelRefusedError("\n".join(["the kernel was refused:", *findings[:_SHOWN]]))
 
 
 class KernelArgumentError(TypeError):
-    """An argument of a call does not fit the kernel's signature. Nothing was computed."""
+    """An argument of a call does not fit the kernel's signature. The kernel did not run."""
 
 
 def is_fatal(error: BaseException) -> bool:

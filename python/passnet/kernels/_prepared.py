@@ -1,4 +1,4 @@
-"""Replacement functions whose launches are repeated without their Python."""
+"""Replacement functions whose launches are repeated without running their Python code."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from passnet import _native
 
 try:
     from torch._C._dynamo import guards as _guards
-except ImportError:  # A PyTorch that is built otherwise; nothing is prepared then.
+except ImportError:  # This build of PyTorch lacks the check. No function is prepared then.
     _guards = None
 
 ALLOCATIONS = (torch.empty, torch.empty_like, torch.empty_strided)
 
-# Functions that read properties of a tensor that its signature contains.
+# Functions that read properties of a tensor that the signature of a call contains.
 QUESTIONS = frozenset(
     [
         *(torch.Tensor.dim, torch.Tensor.element_size, torch.Tensor.get_device, torch.Tensor.is_contiguous),
-        # A plan is for tensors with the same dispatch keys. Lazily conjugated and negated tensors have different keys.
+        # Lazily conjugated and negated tensors have other dispatch keys, and a plan is for tensors with the same keys.
         *(torch.Tensor.is_conj, torch.Tensor.is_neg),
         *(torch.Tensor.numel, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.__len__),
         *(
@@ -76,7 +76,7 @@ def prepared(function: Callable[..., Any]) -> Any:
 
 
 def _leaf(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which under symbolic tracing becomes one call in the traced graph: its body looks at real tensors."""
+    """Returns the function as a leaf of symbolic tracing: one call in the traced graph, because its body needs real tensors."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -89,7 +89,7 @@ def _leaf(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _observed(function: Callable[..., Any], arguments: tuple) -> tuple[Any, bool, tuple | None]:
-    """Calls the function; what `PreparedFunction` asks to know of that."""
+    """Calls the function. Returns its result, whether this signature can never be prepared, and the plan; None if there is no plan."""
     tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
     if not _is_ordinary(tensors) or any(isinstance(value, torch.fx.Proxy) for value in arguments):
         return function(*arguments), False, None
@@ -105,7 +105,7 @@ def _observed(function: Callable[..., Any], arguments: tuple) -> tuple[Any, bool
 
 
 def _is_ordinary(tensors: list[torch.Tensor]) -> bool:
-    """Returns whether a plan of a call with these tensors is valid for others, and no mode of PyTorch wants to see the call."""
+    """Returns whether a plan of a call with these tensors is valid for other tensors, and no mode of PyTorch observes the call."""
     return (
         all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
         and len({id(tensor) for tensor in tensors}) == len(tensors)
@@ -115,7 +115,7 @@ def _is_ordinary(tensors: list[torch.Tensor]) -> bool:
 
 
 def _places(result: Any, slots: list[torch.Tensor]) -> int | tuple[int, ...] | list[int] | None:
-    """The numbers of the results among the tensors; None where one is not among them."""
+    """Returns the positions of the results among the tensors; None if a result is not among them."""
     if isinstance(result, torch.Tensor):
         return next((number for number, slot in enumerate(slots) if slot is result), None)
     if type(result) not in (tuple, list):
@@ -125,7 +125,7 @@ def _places(result: Any, slots: list[torch.Tensor]) -> int | tuple[int, ...] | l
 
 
 def _allocation(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple] | None:
-    """Returns a call that allocates memory like that of a fresh tensor."""
+    """Returns a call that allocates a tensor with the properties of a new tensor; None if there is no such call."""
     allocate = getattr(_guards, f"_empty_strided_{tensor.device.type}", None)
     is_plain = tensor.layout == torch.strided and not tensor.requires_grad
     if allocate is None or not is_plain or (tensor.is_cpu and tensor.is_pinned()):
@@ -134,9 +134,9 @@ def _allocation(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tupl
 
 
 def signature_check(tensors: list[torch.Tensor]) -> Callable[..., bool]:
-    """Returns a function that says whether tensors have the types, shapes, strides and devices of these, in the same modes.
+    """Returns a function that returns whether tensors have the types, shapes, strides and devices of these tensors, in the same modes.
 
-    It never says so where PyTorch does not have the check.
+    If this PyTorch does not have the native check, the function always returns False.
     """
     if not hasattr(_guards, "TensorGuards"):
         return lambda *_: False

@@ -16,14 +16,14 @@ def require(
 ) -> None:
     """Raises `ValueError` if a replacement is not written for these tensors.
 
-    All tensors have to be on one device and of one type, and contiguous unless `contiguous` is False. In addition:
+    All tensors must be on one device, have one dtype, and be contiguous unless `contiguous` is False. In addition:
 
-    - `dtype`: the type, or a sequence of types of which all tensors have the same one.
-    - `like`: a tensor whose type and device all tensors have.
-    - `shape`: the shape of all tensors; None in it is any size.
+    - `dtype`: the dtype, or a sequence of dtypes of which all tensors have the same one.
+    - `like`: a tensor whose dtype and device all tensors must have.
+    - `shape`: the shape of all tensors. None in it means any size.
 
-    In a `prepared` function the guard runs once for each signature. It comes before the first launch: PyTorch computes the
-    pattern instead, and nothing may be changed by then.
+    In a `prepared` function the guard runs once for each signature. Call it before the first launch: if it raises, PyTorch
+    computes the pattern instead, and no argument may have changed by then.
     """
     first = tensors[0] if like is None else like
     dtypes = None if dtype is None else (dtype,) if isinstance(dtype, torch.dtype) else tuple(dtype)

@@ -1,9 +1,9 @@
-"""Signatures of kernels: types of arguments, and the declaration for the compiler.
+"""Signatures of kernels: the types of arguments, and the declaration for the compiler.
 
-A signature is a C declaration with three additions, which the compiler does not get to see:
+A signature is a C declaration with three additions, which are removed before compilation:
 
 - `const float x[rows * width]` is a pointer to that many elements; the names are those of integer parameters.
-- `const float* strided x` takes a tensor of any strides, which the kernel is given as numbers. Others are contiguous.
+- `const float* strided x` takes a tensor with any strides. The kernel gets the strides as numbers. Other tensors are contiguous.
 - `parallel int64_t begin, int64_t end` is a range that the launcher may split: it then calls the kernel for parts of it at the
   same time, in the threads that PyTorch's own operations use.
 """
@@ -23,7 +23,7 @@ _PARAMETER = re.compile(
     r"(?P<strided>strided\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:\[(?P<extent>[^\[\]]*)\])?\s*"
 )
 
-# Codes of numbers: bits of an integer, `f` and `d` of floats.
+# Codes of number types: the number of bits of an integer, `f` and `d` for floats.
 _NUMBERS = {
     "bool": "u1",
     "int": "i32",
@@ -46,7 +46,7 @@ _ELEMENTS = {
     "int16_t": ("int16",),
     **dict.fromkeys(("int", "int32_t"), ("int32",)),
     "int64_t": ("int64",),
-    # An unsigned type also stands for the bits of any type of its size, and `char` and `void` for those of any type.
+    # An unsigned type also accepts the bits of all types of its size. `char` and `void` accept any type.
     "uint8_t": ("uint8", "int8", "bool", "float8_e4m3fn", "float8_e5m2"),
     "uint16_t": ("uint16", "int16", "float16", "bfloat16"),
     "uint32_t": ("uint32", "int32", "float32"),
@@ -57,13 +57,13 @@ _ELEMENTS = {
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/"}
 
 Term = tuple[str, int]
-"""A parameter, a number or an operator of an expression in postfix notation."""
+"""A parameter, number or operator of an expression in postfix notation."""
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of a kernel. `extent` is the number of elements of a pointer, if the signature has it. `is_parallel` marks
-    the first of two that are a range."""
+    the first of the two parameters of a range."""
 
     name: str
     type: str
@@ -94,7 +94,7 @@ class Signature:
 
     @property
     def range(self) -> int | None:
-        """The place of the parameter that a range begins with; its end is the next one."""
+        """Position of the parameter with the begin of the range; the next parameter is its end. None if there is no range."""
         return next((place for place, parameter in enumerate(self.parameters) if parameter.is_parallel), None)
 
     def _check_range(self, text: str) -> None:
@@ -107,11 +107,11 @@ class Signature:
 
     @property
     def declaration(self) -> str:
-        """The declaration as C++ has it."""
+        """Returns the declaration in plain C++."""
         return f"void {self.name}({', '.join(_declared(parameter) for parameter in self.parameters)})"
 
     def described(self, flags: Sequence[str]) -> list[tuple]:
-        """The parameters as `_native` takes them. `flags` may define names of types. Raises `ValueError`."""
+        """Returns the parameters in the form of `_native`. `flags` may define names of types. Raises `ValueError`."""
         return [self._described(parameter, flags) for parameter in self.parameters]
 
     def _described(self, parameter: Parameter, flags: Sequence[str]) -> tuple:
@@ -134,7 +134,7 @@ class Signature:
         return parameter.name, shown, "*", dtypes, parameter.is_strided, not parameter.is_const, extent
 
     def _terms(self, parameter: Parameter) -> list[Term]:
-        """The extent of a parameter in postfix notation."""
+        """Returns the extent of a parameter in postfix notation."""
         places = {other.name: place for place, other in enumerate(self.parameters) if not other.is_pointer}
 
         def terms(node: ast.expr) -> list[Term]:
@@ -181,6 +181,6 @@ def _declared(parameter: Parameter) -> str:
 
 
 def _defined(name: str, flags: Sequence[str]) -> str:
-    """The type that a name is defined as by flags such as `-Delement=float`, else the name."""
+    """Returns the type that flags such as `-Delement=float` define a name as, else the name."""
     definitions = dict(flag[2:].split("=", 1) for flag in flags if flag.startswith("-D") and "=" in flag)
     return definitions.get(name, name)

@@ -15,7 +15,7 @@ from passnet.kernels._triton import triton
 
 _RANK = 6
 _BLOCK = 1024
-# A part for a thread of the CPU takes some ten microseconds.
+# Bytes of the part of one CPU thread. Such a part takes about ten microseconds.
 _PART_BYTES = 1 << 16
 
 _TRIPLES = [f"int64_t {name}{dim}" for name in "nst" for dim in range(_RANK)]
@@ -26,7 +26,7 @@ _SIGNATURE = (
 
 
 def with_strides(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
-    """A copy of a tensor in fresh memory, with these strides.
+    """Returns a copy of a tensor in new memory, with these strides.
 
     Raises `KernelArgumentError` for a tensor of more than six dimensions.
     """
@@ -36,9 +36,9 @@ def with_strides(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
 
 
 def copy(x: torch.Tensor, out: torch.Tensor) -> None:
-    """Copies the elements of a tensor to another one of the same shape, type and device.
+    """Copies the elements of `x` to `out`, a tensor of the same shape, dtype and device.
 
-    Raises `KernelArgumentError` for other tensors, and for more than six dimensions.
+    Raises `KernelArgumentError` if shape, dtype or device differ, and for more than six dimensions.
     """
     if (x.shape, x.dtype, x.device) != (out.shape, out.dtype, out.device):
         kinds = " to ".join(f"{tensor.dtype}{list(tensor.shape)} on {tensor.device}" for tensor in (x, out))
@@ -66,7 +66,7 @@ def _host_kernel() -> Callable[..., None]:
 
 @functools.cache
 def _device_kernel() -> Any:
-    # Triton is there only where PyTorch was built for a GPU.
+    # Triton is installed only with PyTorch for GPUs.
     from passnet.kernels._strides_device import copy_elements
 
     return triton(copy_elements)

@@ -1,4 +1,4 @@
-"""The kernel of `copy` for a GPU, in a separate file since it imports Triton."""
+"""The kernel of `copy` for a GPU. It is in a separate file because the file imports Triton."""
 
 from __future__ import annotations
 

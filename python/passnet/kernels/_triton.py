@@ -1,4 +1,4 @@
-"""Launches of Triton kernels that bypass Triton's own launcher."""
+"""Launches Triton kernels without Triton's own launcher."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def triton(function: Any) -> Any:
     """Makes launches of a `triton.jit` function cheap for the host, without any other effect.
 
     Triton compiles and loads the kernel at the first launch for each combination of types, alignments and constants.
-    Without a GPU, and for an autotuned kernel, `function` itself is returned. Launch hooks of profilers built on Triton's do
-    not see the launches; CUPTI does.
+    Without a GPU, and for an autotuned kernel, returns `function` itself. Triton's launch hooks, on which some profilers are
+    built, do not see the launches; CUPTI does.
     """
     import torch
     from triton.runtime.jit import JITFunction
 
-    # In the interpreter, under `autotune` or `heuristics`, Triton has more to decide than which kernel to take.
+    # In the interpreter, and under `autotune` or `heuristics`, Triton does more at a launch than choose a kernel.
     if not isinstance(function, JITFunction) or not torch.cuda.is_available():
         return function
     names = [parameter.name for parameter in function.params]
@@ -33,7 +33,7 @@ def triton(function: Any) -> Any:
 
 
 def _describe(kernel: Any, count: int) -> tuple[int, int, int, str] | None:
-    """The arguments of a launch of a compiled kernel (see `TritonLauncher`), or None if only Triton can launch it."""
+    """Returns the arguments for launches of a compiled kernel (see `TritonLauncher`), or None if only Triton can launch it."""
     if kernel is None:
         return None
     metadata = kernel.metadata
@@ -41,7 +41,7 @@ def _describe(kernel: Any, count: int) -> tuple[int, int, int, str] | None:
     if any(getattr(metadata, name, 0) for name in special) or getattr(metadata, "num_ctas", 1) != 1:
         return None
     kinds = [_kind(type_) for type_ in kernel.src.signature.values()]
-    # Arguments given by name, and so out of order, are constants or Triton's own business.
+    # Arguments that are passed by name, and so out of order, must be constants. Otherwise Triton launches the kernel.
     if None in kinds[:count] or any(kind != " " for kind in kinds[count:]):
         return None
     _load(kernel)
@@ -49,13 +49,13 @@ def _describe(kernel: Any, count: int) -> tuple[int, int, int, str] | None:
 
 
 def _load(kernel: Any) -> None:
-    """Loads a compiled kernel to the device, without a launcher of Triton's: a C compiler makes one for each signature."""
+    """Loads a compiled kernel to the device without making Triton's launcher, which needs a C compiler for each signature."""
     from triton.runtime import driver
 
     active = driver.active
     with _loading:
         make = active.launcher_cls
-        # Kernels that Triton itself loads meanwhile, in another thread, get such a launcher too, which does the same.
+        # Kernels that Triton loads at the same time in another thread get this launcher too. It has the same effect.
         active.launcher_cls = functools.partial(_LateLauncher, make)
         try:
             kernel._init_handles()
@@ -64,7 +64,7 @@ def _load(kernel: Any) -> None:
 
 
 class _LateLauncher:
-    """A launcher of Triton's that is made at its first launch."""
+    """Triton's launcher, made only at the first launch through it."""
 
     def __init__(self, make: Callable[..., Any], *of: Any) -> None:
         self._make = functools.partial(make, *of)

@@ -8,7 +8,7 @@
 | `openrlhf` | OpenRLHF: reward function, agent |
 | `openenv` | OpenEnv: server |
 
-All are thin layers over `rollout`, which talks to servers started with `passnet env serve SUITE --listen HOST:PORT`. A trainer's module
-imports the trainer; `rollout` and `answers` need nothing but this package. `passnet_verifiers` is the adapter for `verifiers`, which
+All are thin layers over `rollout`, which sends requests to servers started with `passnet env serve SUITE --listen HOST:PORT`. The module
+of a trainer imports the trainer; `rollout` and `answers` need only this package. `passnet_verifiers` is the adapter for `verifiers`, which
 finds environments by the name of their package. The guides are in docs/guides/trainers.
 """

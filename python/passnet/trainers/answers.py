@@ -1,7 +1,7 @@
-"""Answers of one turn: the files of a pass directory in fenced blocks.
+"""Parses answers of one turn: the files of a pass directory in fenced blocks.
 
 A block begins with three backticks, a language, and the name of the file. Blocks without a name are not files. The order of the blocks
-is the order of application, unless an answer has the file of the order itself.
+is the order of application, unless an answer contains the order file.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     PASSNET_ENV_URL=http://127.0.0.1:8801 uvicorn --factory passnet.trainers.openenv:application --port 8000
 
-A client resets with `task` and steps with an action: the text of the model, or a chat message with calls. The tasks can be listed by
-OpenEnv's task interface, in one split, `tasks`.
+A client resets with `task`, and steps with an action: the text of the model, or a chat message with calls. OpenEnv's task interface lists
+the tasks in one split, `tasks`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MAX_SESSIONS = 256
 
 
 class PassAction(Action):
-    """An answer of the model. Without a call it ends the episode."""
+    """An answer of the model. An answer without a call ends the episode."""
 
     text: str = Field("", description="Text with calls between <tool_call> tags; unused if `message` is given")
     message: dict[str, Any] | None = Field(None, description="Chat message with `content` and `tool_calls`")
 
 
 class PassObservation(Observation):
-    """Messages to append to the conversation: the first two at a reset, those of the tools after a step."""
+    """Messages to append to the conversation: the first two messages after a reset, those of the tools after a step."""
 
     messages: list[dict[str, Any]] = Field(default_factory=list)
     tools: list[dict[str, Any]] = Field(default_factory=list, description="Schemas of the tools, at a reset")
@@ -45,7 +45,7 @@ class PassState(State):
 
 
 class PassEnvironment(Environment[PassAction, PassObservation, PassState]):
-    """One session at a time on one task."""
+    """An environment with one session at a time, on one task."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -82,7 +82,7 @@ class PassEnvironment(Environment[PassAction, PassObservation, PassState]):
         return self._state
 
     def close(self) -> None:
-        """Forgets the session."""
+        """Closes the session."""
         if self._rollout is not None:
             self._rollout.close()
             self._rollout = None
@@ -104,7 +104,7 @@ class PassEnvironment(Environment[PassAction, PassObservation, PassState]):
 
 
 def application(servers: Servers | None = None) -> FastAPI:
-    """Returns the server. Without `servers`, they are named by the variable `PASSNET_ENV_URL`."""
+    """Returns the server. Without `servers`, reads the addresses from the variable `PASSNET_ENV_URL`."""
     chosen = servers or Servers.of()
     return create_app(
         lambda: PassEnvironment(chosen),

@@ -3,8 +3,8 @@
     --reward.remote_url .../passnet/trainers/openrlhf.py       # single turn: `reward_func`
     --train.agent_func_path .../passnet/trainers/openrlhf.py   # several turns: `AgentExecutor`
 
-OpenRLHF loads this file by its path and passes no configuration, so servers are named by the variable `PASSNET_ENV_URL`. The label of a
-row is the name of its task: `rows` makes them.
+OpenRLHF loads this file by its path and passes no configuration, so the variable `PASSNET_ENV_URL` has the addresses of the servers. The
+label of a row is the name of its task. `rows` makes the rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARALLEL = 64
 
 
 def reward_func(queries: list[str], prompts: list[str], labels: list[str], **_: Any) -> dict[str, Any]:
-    """Returns the reward of each answer. A query is the prompt and the answer; a label names the task."""
+    """Returns the reward of each answer. A query is the prompt followed by the answer; a label names the task."""
     servers = Servers.of()
 
     def value(query: str, prompt: str, label: str) -> dict[str, float]:
@@ -45,12 +45,12 @@ class AgentInstance(AgentInstanceBase):
         self._rollout: Rollout | None = None
 
     async def reset(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Begins the rollout of the task that the label names. The text of the prompt is that of the row."""
+        """Begins the rollout of the task that the label names. The prompt is the text of the row."""
         self._rollout = await asyncio.to_thread(self._servers.rollout, states["label"])
         return {"observation": states["observation"]}
 
     async def step(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Carries out the calls in an answer. The feedback continues the chat in the notation of ChatML."""
+        """Carries out the calls in an answer. The feedback continues the chat in ChatML format."""
         if self._rollout is None:
             raise RuntimeError("reset comes before step")
         turn = await asyncio.to_thread(self._rollout.act, states["action_text"])

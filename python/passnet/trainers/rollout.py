@@ -1,4 +1,4 @@
-"""Rollouts for any trainer: a handle of the servers that can be pickled, and one session per rollout.
+"""Rollouts for any trainer: a picklable handle of the servers, and one session per rollout.
 
     servers = Servers(("http://127.0.0.1:8801",))
     with servers.rollout("gpt2-gelu-tanh") as rollout:
@@ -6,9 +6,9 @@
         turn = rollout.act(text_of_the_model)  # turn.observation, turn.reward, turn.done
         rollout.reward                         # sum of the rewards so far
 
-The reward is that of docs/reference/trajectories.md. A rollout that the server cannot continue (a timeout, a lost connection) is over:
-`failure` says why, and `reward` is what was measured until then. Such a rollout says nothing of the model; leave it out of training
-where the trainer can.
+docs/reference/trajectories.md defines the reward. If the server cannot continue a rollout, after a timeout or a lost connection, the rollout
+ends: `failure` says why, and `reward` is the reward until then. Such a rollout does not evaluate the model, so leave it out of training if
+the trainer supports that.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from passnet.env import Env, EnvError, Message
 from passnet.trainers.answers import INSTRUCTIONS, files_of
 
 URLS = "PASSNET_ENV_URL"
-"""Environment variable with the addresses of servers, for trainers that pass no configuration to an environment."""
+"""Environment variable with the addresses of servers. For trainers that pass no configuration to an environment."""
 DEFAULT_TIMEOUT_S = 600.0
 MAX_CALLS = 12
-"""Calls of one action; the server carries out sixteen."""
+"""Largest number of calls in one action. The server's own limit is sixteen."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The observation as one text, for trainers without messages of tools."""
+        """Returns the observation as one text, for trainers without tool messages."""
         return "\n\n".join(f"<tool_response>\n{message['content']}\n</tool_response>" for message in self.observation)
 
 
 @dataclass(frozen=True)
 class Servers:
-    """Addresses of servers of one suite, one per device. Can be pickled; each process connects for itself.
+    """Addresses of servers of one suite, one per device. Can be pickled; each process makes its own connections.
 
     All rollouts of a task go to the same server, so that the members of a group are measured on one device and their rewards can be
     compared.
@@ -56,7 +56,7 @@ class Servers:
 
     urls: tuple[str, ...]
     timeout_s: float = DEFAULT_TIMEOUT_S
-    """Longest wait for one reply. Choose it shorter than the trainer's own limit, so that the rollout fails and not the trainer."""
+    """Longest wait for one reply, in seconds. Choose it below the trainer's own limit, so that the rollout fails and not the trainer."""
 
     def __post_init__(self) -> None:
         if not self.urls:
@@ -64,7 +64,7 @@ class Servers:
 
     @classmethod
     def of(cls, urls: str | tuple[str, ...] | list[str] | None = None, timeout_s: float = DEFAULT_TIMEOUT_S) -> Servers:
-        """Reads addresses separated by commas; without any, those of the variable `PASSNET_ENV_URL`."""
+        """Returns the servers with these addresses, separated by commas. Without addresses, reads the variable `PASSNET_ENV_URL`."""
         if urls is None:
             urls = os.environ.get(URLS, "")
         if isinstance(urls, str):
@@ -91,7 +91,7 @@ class Servers:
         return Rollout(env, task, begin.session, begin.messages, begin.tools)
 
     def prompts(self) -> Iterator[tuple[str, list[Message], list[dict[str, Any]]]]:
-        """Yields name, messages and tools of each task, to make the data set of a trainer."""
+        """Yields the name, messages and tools of each task, for the data set of a trainer."""
         for task in self.tasks():
             with self.rollout(task) as rollout:
                 yield task, rollout.messages, rollout.tools
@@ -99,7 +99,7 @@ class Servers:
 
 @dataclass
 class Rollout:
-    """One session. Closed at the end of a `with` block, or by `close`."""
+    """One session. The end of a `with` block, or `close`, closes it."""
 
     env: Env
     task: str
@@ -110,10 +110,10 @@ class Rollout:
     done: bool = False
     failure: str = ""
     statuses: list[list[str]] = field(default_factory=list)
-    """Status of each graph, for each evaluation."""
+    """For each evaluation, the status of each graph."""
 
     def prompt(self) -> list[Message]:
-        """Returns messages that describe the tools in the text, for models without calls of tools."""
+        """Returns messages that describe the tools in their text, for models without tool calls."""
         system, *rest = self.messages
         return [{**system, "content": f"{system['content']}\n\n{_tools_text(self.tools)}"}, *rest]
 
@@ -146,7 +146,7 @@ class Rollout:
         return self.act({"role": "assistant", "content": "", "tool_calls": [_call(0, name, given)]})
 
     def submit(self, answer: str) -> Turn:
-        """Evaluates the files of a single answer and ends the rollout. An answer without a file is worth 0."""
+        """Evaluates the files of a single answer and ends the rollout. The reward of an answer without a file is 0."""
         calls = [
             _call(number, "file_editor", {"command": "create", "path": f"/passes/{name}", "file_text": text})
             for number, (name, text) in enumerate(files_of(answer).items())
@@ -157,7 +157,7 @@ class Rollout:
         return self.finish()
 
     def finish(self) -> Turn:
-        """Ends the rollout: the best passes are measured again."""
+        """Ends the rollout. The server measures the best passes again."""
         return self.act("")
 
     def metrics(self) -> dict[str, float]:
@@ -172,7 +172,7 @@ class Rollout:
         }
 
     def close(self) -> None:
-        """Forgets the session. A server that is gone has forgotten it."""
+        """Closes the session. A server that no longer runs is no error."""
         try:
             self.env.close_session(self.session)
         except EnvError:

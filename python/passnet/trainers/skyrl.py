@@ -2,8 +2,8 @@
 
     skyrl_gym.register(id="passnet", entry_point="passnet.trainers.skyrl:PassTextEnv")
 
-A row of the data set has `env_class: passnet`, the prompt, and the task in `extra_info`: `rows` makes them. The configuration of the
-environment has `urls` (else the variable `PASSNET_ENV_URL`) and `timeout_s`.
+A row of the data set has `env_class: passnet`, the prompt, and the task in `extra_info`. `rows` makes the rows. The configuration of the
+environment has `urls` (default: the variable `PASSNET_ENV_URL`) and `timeout_s`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PassTextEnv(BaseTextEnv):
         self.max_turns = int(extras.get("max_turns", 50))
 
     def init(self, prompt: ConversationType) -> tuple[ConversationType, dict[str, Any]]:
-        """Begins the rollout. The prompt of the row counts; an empty one is replaced by that of the task."""
+        """Begins the rollout with the prompt of the row. If it is empty, uses the prompt of the task."""
         self._rollout = self._servers.rollout(self._task)
         return prompt or self._rollout.prompt(), {"task": self._task}
 

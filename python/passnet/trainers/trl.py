@@ -7,8 +7,8 @@
         environment_factory=functools.partial(PassEnvironment, servers),
     )
 
-The tools have the names and arguments that they have in trajectories, so a model that was fine-tuned on those knows them. The factory
-holds addresses only and can be pickled. The environment owns the reward, so `reward_funcs` may be left out.
+The tools have the same names and arguments as in trajectories, so a model that was fine-tuned on trajectories knows them. The factory
+contains only addresses and can be pickled. The environment computes the reward, so `reward_funcs` may be left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PassEnvironment(Tools):
-    """One rollout at a time on one task. TRL makes tools of all public methods but `reset` and `get_reward`."""
+    """An environment with one rollout at a time. TRL makes tools of all public methods except `reset` and `get_reward`."""
 
     def __init__(self, servers: Servers | None = None) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class PassEnvironment(Tools):
         self._rollout = self._servers.rollout(task)
 
     def get_reward(self) -> float | None:
-        """Ends the rollout and returns its reward; `None`, which TRL leaves out, if the server could not carry it out."""
+        """Ends the rollout and returns its reward. Returns `None`, which TRL leaves out, if the server could not carry out the rollout."""
         if self._rollout is None:
             return None
         self._rollout.finish()

@@ -3,8 +3,8 @@
     reward.custom_reward_function.path=.../passnet/trainers/verl.py
     reward.custom_reward_function.name=compute_score
 
-`passnet.trainers.verl_agent` is the agent loop of several turns. Rows of the data set have the name of the task as ground truth, and may
-have `urls` in `extra_info`; else servers are named by the variable `PASSNET_ENV_URL`. `rows` makes them.
+`passnet.trainers.verl_agent` is the agent loop of several turns. Rows of the data set have the name of the task as ground truth. They may
+have `urls` in `extra_info`; the default is the variable `PASSNET_ENV_URL`. `rows` makes the rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGENT = "passnet"
 def compute_score(
     data_source: str, solution_str: str, ground_truth: str, extra_info: Mapping[str, Any] | None = None, **_: Any
 ) -> dict[str, float]:
-    """Returns `score`, the reward of an answer, and numbers for the log. Blocks until the answer is measured."""
+    """Returns `score`, the reward of an answer, and numbers for the log. Waits until the answer is measured."""
     servers = Servers.of((extra_info or {}).get("urls"))
     with servers.rollout(ground_truth) as rollout:
         rollout.submit(solution_str)

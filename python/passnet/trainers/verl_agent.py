@@ -7,7 +7,7 @@ A file for `actor_rollout_ref.rollout.agent.agent_loop_config_path`:
       urls: http://127.0.0.1:8801
       timeout_s: 600
 
-Rows name it in the column `agent_name`; `passnet.trainers.verl.rows` makes them.
+Rows name the loop in the column `agent_name`. `passnet.trainers.verl.rows` makes the rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PassAgentLoop(AgentLoopBase):
         self.response_length = self.rollout_config.response_length
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
-        """Runs until the model ends, its steps are used up, or the response is full. The tokens of the model stay as sampled."""
+        """Runs until the model ends the episode, the steps are used up, or the response is full. Tokens of the model stay as sampled."""
         rollout = await asyncio.to_thread(self._servers.rollout, row["extra_info"]["task"])
         try:
             return await self._converse(rollout, list(row["raw_prompt"]), sampling_params)
@@ -69,7 +69,7 @@ class PassAgentLoop(AgentLoopBase):
             messages = [*before, {"role": "user", "content": turn.text}]
             merged, longer, logprobs = await self.ct_merge_context_msg(before, messages, tokens, mask, logprobs)
             if len(longer) >= self.response_length:
-                # The observation does not fit: the passes until now are measured.
+                # The observation does not fit into the response, so the rollout ends with the passes so far.
                 await asyncio.to_thread(rollout.finish)
                 break
             tokens, mask, turns = merged.token_ids, longer, turns + 1
