@@ -1,4 +1,4 @@
-//! The metrics that a fleet keeps in the directory of its run.
+//! The metrics that a fleet writes to the directory of its run.
 
 use std::collections::BTreeMap;
 

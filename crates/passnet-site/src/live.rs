@@ -27,7 +27,7 @@ use crate::fleet_metrics::fleet_metrics;
 const MAX_FAILURES: usize = 20;
 /// Time for which a run that is finished is still listed.
 const KEEP: Duration = Duration::from_secs(600);
-/// Least time between two looks at the logs, however many clients ask.
+/// Least time between two reads of the logs, independent of the number of clients.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The unfinished runs of a folder. Finished ones are never opened.
@@ -63,7 +63,7 @@ impl LiveLogs {
     fn run(&mut self, path: &Path) -> Option<LiveRun> {
         let file = path.join("run.jsonl");
         if !file.is_file() {
-            // Its log was compressed: the run is finished. Only one that was seen before is listed.
+            // The log was compressed, so the run is finished. A finished run is listed only if it was seen before.
             let log = self.logs.get_mut(path)?;
             log.ended.get_or_insert_with(Instant::now);
             return log.run(path, LiveState::Finished);
@@ -81,7 +81,7 @@ impl LiveLogs {
 /// Content of a log so far.
 #[derive(Default)]
 struct LiveLog {
-    /// Identity of the file; another one has another log.
+    /// Inode of the file. A file with another inode is another log.
     inode: u64,
     /// Bytes that were read: complete lines.
     offset: u64,
@@ -100,7 +100,7 @@ impl LiveLog {
     fn follow(&mut self, path: &Path) -> io::Result<()> {
         let mut file = File::open(path)?;
         let meta = file.metadata()?;
-        // A run that begins again from nothing has a new file, or a shorter one.
+        // A run that starts again from the beginning has a new or a shorter file.
         if meta.ino() != self.inode || meta.len() < self.offset {
             *self = Self { inode: meta.ino(), ..Self::default() };
         }

@@ -1,4 +1,4 @@
-//! Runs are read and scored on all cores: a log of thousands of verdicts takes a core more than a second.
+//! Reads and scores runs on all cores, because a log of thousands of verdicts takes one core more than a second.
 
 use std::{
     path::PathBuf,

@@ -48,9 +48,9 @@ struct Server {
     rendering: Semaphore,
 }
 
-/// Serves the pages of a shelf until the process is interrupted. Calls `announce` with the address to open. On any but a
-/// loopback address every client has to show the token; one is made up if none is given. With a board, the server takes
-/// submissions for it, and counts them by submitter.
+/// Serves the pages of a shelf until the process is interrupted. Calls `announce` with the address to open. Except on a
+/// loopback address, every client has to send the token; without `token`, a random one is made. With a board, the server
+/// accepts submissions for the board and counts them by submitter.
 ///
 /// # Errors
 /// If the address cannot be listened on, or `announce` fails.
@@ -110,8 +110,8 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
         }
     }
     let known = request.headers().get(header::IF_NONE_MATCH).cloned();
-    // Rendering uses a core and memory for a large page; without a limit, many requests at once would use all of
-    // both.
+    // Rendering a large page uses a core and memory. Without a limit, many requests at the same time would use
+    // all cores and all memory.
     let Ok(_permit) = server.rendering.acquire().await else {
         return sentence(StatusCode::SERVICE_UNAVAILABLE, "the server is closing");
     };
@@ -134,7 +134,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
     }
 }
 
-/// Returns what is at a path, if there is anything.
+/// Returns the content at a path; `None` if there is none.
 fn rendered(shelf: &Shelf, path: &str) -> Option<ResponseContent> {
     let shown = shelf.current();
     match PageId::at(path, &shown.site) {
@@ -153,8 +153,8 @@ fn rendered(shelf: &Shelf, path: &str) -> Option<ResponseContent> {
     }
 }
 
-/// Returns a page, or says that the client has it already. A browser asks each time, since runs change, and is sent a page only
-/// if it did.
+/// Returns a page, or a reply that the client has the current page. Browsers ask each time, because runs change, but get a page only
+/// if it has changed.
 fn fresh(page: String, known: Option<&HeaderValue>) -> Response {
     let tag = format!("W/\"{}\"", ContentId::of(page.as_bytes()).short());
     let known = known.and_then(|known| known.to_str().ok()).unwrap_or_default();

@@ -25,7 +25,7 @@ pub(crate) struct Shown {
     pub(crate) library: RunLibrary,
     /// Directory or bundle of each run, in the order of the site.
     pub(crate) paths: Vec<PathBuf>,
-    /// Pages that compare many runs and were asked for; they resample thousands of verdicts, and stay the same until a run changes.
+    /// Requested pages that compare many runs. They resample thousands of verdicts, and do not change until a run changes.
     comparing: Mutex<BTreeMap<PageId, String>>,
 }
 
@@ -43,7 +43,7 @@ impl Shown {
         if let Some(page) = known().get(&place) {
             return page.clone();
         }
-        // Not under the lock: another page must not wait for this one.
+        // Rendered without the lock, so that other pages do not wait.
         let page = self.site.render(place, &self.library);
         known().insert(place, page.clone());
         page
@@ -81,7 +81,7 @@ impl Shelf {
         if !folder.exists() {
             return Err(SiteError::NoFolder(folder.to_owned()));
         }
-        // A folder may be filled later. A file that is no bundle is the wrong file.
+        // An empty folder may get runs later. A file must be a bundle.
         if folder.is_file() {
             load_run(folder)?;
         }
@@ -119,7 +119,7 @@ impl Shelf {
     }
 }
 
-/// Reads the runs that are new or have changed, and forgets those that are gone. Returns whether there were any.
+/// Reads runs that are new or have changed, and removes runs that no longer exist. Returns whether anything changed.
 fn read_changed(folder: &Path, kept: &mut BTreeMap<PathBuf, KnownRun>) -> bool {
     let paths = find_runs(folder).unwrap_or_else(|error| {
         tracing::warn!("{error:#}");
@@ -128,7 +128,7 @@ fn read_changed(folder: &Path, kept: &mut BTreeMap<PathBuf, KnownRun>) -> bool {
     let before = kept.len();
     kept.retain(|path, _| paths.contains(path));
     let mut changed = kept.len() < before;
-    // The stamp is taken before the run is read: a change in between is seen by the next look.
+    // The stamp is taken before the run is read, so that the next check notices a change in between.
     let is_new = |(path, stamp): &(PathBuf, Stamp)| kept.get(path).is_none_or(|kept| kept.stamp != *stamp);
     let stamped = paths.into_iter().map(|path| (path.clone(), stamp(&path)));
     let (new, stamps): (Vec<PathBuf>, Vec<Stamp>) = stamped.filter(is_new).unzip();

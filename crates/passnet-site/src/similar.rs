@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(crate) type Features = Vec<(u32, f32)>;
 
 /// Returns the features of graphs, given as their ops in program order. The weight of a feature is its number of occurrences, times
-/// the logarithm of the share of graphs that have it (Salton and Buckley 1988), so that what all graphs have counts little.
+/// the logarithm of the inverse share of graphs that have it (Salton and Buckley 1988), so that features of all graphs count little.
 pub(crate) fn features(graphs: &[&[String]]) -> Vec<Features> {
     let mut ids: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let mut counts: Vec<BTreeMap<u32, f32>> = Vec::with_capacity(graphs.len());
@@ -26,7 +26,7 @@ pub(crate) fn features(graphs: &[&[String]]) -> Vec<Features> {
     }
     let all = graphs.len() as f32;
     let weigh = |own: BTreeMap<u32, f32>| -> Features {
-        // Half a graph more than there are, so that what all have still counts.
+        // Plus half a graph, so that a feature that all graphs have still counts.
         let weight = |(id, count): (u32, f32)| (id, count * ((all + 0.5) / graphs_with[id as usize] as f32).ln());
         let mut weights: Features = own.into_iter().map(weight).collect();
         let length = weights.iter().map(|(_, weight)| weight * weight).sum::<f32>().sqrt();

@@ -12,13 +12,13 @@ pub(crate) struct RankedRun<'a> {
 }
 
 impl RankedRun<'_> {
-    /// Returns whether the author writes no passes and serves as a baseline.
+    /// Returns whether the author writes no passes and is a baseline.
     pub(crate) fn is_baseline(&self) -> bool {
         self.run.is_baseline()
     }
 }
 
-/// Names runs by author, and by run where an author occurs twice; best first (sound score, then AS).
+/// Names runs by author, and also by run if an author has several. Best first, by sound score, then by AS.
 pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
     let authors: Vec<String> = runs.iter().map(RunView::author_name).collect();
     let mut entries: Vec<RankedRun<'_>> = runs
@@ -26,7 +26,7 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
         .zip(&authors)
         .enumerate()
         .map(|(series, (run, author))| {
-            // The run's name is long and says little, so it appears only where it is needed.
+            // The name of a run is long and not informative, so it appears only if the author is not unique.
             let unique = authors.iter().filter(|other| *other == author).count() == 1;
             let label = if unique { author.clone() } else { format!("{author} ({})", run.header.run) };
             RankedRun { label, run, series }

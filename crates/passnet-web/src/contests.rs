@@ -9,15 +9,15 @@ use crate::{
     view::RunView,
 };
 
-/// Authors that one contest shows.
+/// Largest number of authors that one contest shows.
 const MAX_AUTHORS: usize = 8;
-/// Families with fewer tasks say little about others like them.
+/// Least number of tasks of a family that is shown. Results of fewer tasks do not generalise.
 const FEWEST_TASKS: usize = 3;
 
-/// Runs over one suite on one device, on any path: all are measured against the same eager mode.
+/// Runs over one suite on one device, on any path, because all paths are measured against the same eager mode.
 #[derive(Clone, Debug)]
 pub(crate) struct Contest {
-    /// Conditions of the first of its boards. The path is that of the best run.
+    /// Conditions of the first board of the contest. The path is that of the best run.
     pub(crate) conditions: Conditions,
     /// The authors, best first.
     pub(crate) authors: Vec<Contestant>,
@@ -31,7 +31,7 @@ pub(crate) struct Contest {
 #[derive(Clone, Debug)]
 pub(crate) struct Contestant {
     pub(crate) run: usize,
-    /// Name of the author, with the path where the contest has several.
+    /// Name of the author, with the path if the contest has several paths.
     pub(crate) name: String,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Contestant {
 pub(crate) enum Ahead {
     /// The author at this position, beyond noise.
     Author(usize),
-    /// Doing nothing: every author is slower or more often wrong, beyond noise.
+    /// Eager mode: every author is slower or more often wrong, beyond noise.
     Eager,
     /// Noise can explain the differences.
     Unclear,
@@ -76,7 +76,7 @@ fn contest(site: &Site, conditions: Conditions, runs: &[usize]) -> Option<Contes
     };
     let mut latest: Vec<usize> = runs.iter().copied().filter(|&run| is_latest(run)).collect();
     latest.retain(|&run| site.runs[run].header.graphs == most && score_interval(&site.runs[run]).is_some());
-    // Runs that began in the same second are the same author's: one of them is enough.
+    // Runs that began in the same second have the same author, so one of them is enough.
     latest.sort_by_key(|&run| name(run));
     latest.dedup_by_key(|run| name(*run));
     let score = |run: usize| site.runs[run].score.sound.as_ref().map_or(0.0, |sound| sound.score);
@@ -97,7 +97,7 @@ fn contest(site: &Site, conditions: Conditions, runs: &[usize]) -> Option<Contes
     (!families.is_empty()).then(|| Contest { conditions, authors: authors.collect(), families, too_small })
 }
 
-/// Returns who is ahead: the best author if its score is above 1 and above the next one's, each beyond the 95 % interval over tasks.
+/// Returns the best author if its score is above 1 and above the next author's score, both beyond the 95 % interval over tasks.
 pub(crate) fn ahead(family: &Family) -> Ahead {
     let mut order: Vec<usize> = (0..family.results.len()).collect();
     let part = |author: usize| &family.results[author].part;

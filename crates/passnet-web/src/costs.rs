@@ -1,4 +1,4 @@
-//! Costs of runs for a user: compile time, memory, and the calls after which compiling has paid off.
+//! Costs of runs for a user: compile time, memory, and the number of calls after which compilation has paid off.
 
 use maud::{Markup, html};
 use passnet_record::{Status, Verdict};
@@ -10,7 +10,7 @@ use crate::{
     format::{duration, ratio},
 };
 
-/// One row per run; medians over the graphs that were timed.
+/// Returns a table with one row per run: medians over the graphs that were timed.
 pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
     let clouds: Vec<Series<'_>> = entries.iter().map(series).collect();
     if entries.iter().all(|entry| entry.run.verdicts.iter().all(|verdict| verdict.evidence.usage.is_none())) {
@@ -66,8 +66,8 @@ fn row(entry: &RankedRun<'_>) -> Markup {
     let mut eager: Vec<f64> = timed().filter_map(|verdict| Some(verdict.scored_timing()?.base.median_ns)).collect();
     let longest = compile.iter().copied().reduce(f64::max);
     let paid: Vec<Option<f64>> = timed().filter_map(break_even).collect();
-    // Kept apart from the median of the calls, which would otherwise be that of the graphs that happened to
-    // gain.
+    // Counted separately: the median of the calls would otherwise include only the graphs that
+    // gained.
     let never = paid.iter().filter(|calls| calls.is_none()).count();
     let cell = |value: Option<f64>, show: fn(f64) -> String| match value {
         Some(value) => html! { td.number data-sort=(value) { (show(value)) } },
@@ -88,16 +88,16 @@ fn row(entry: &RankedRun<'_>) -> Markup {
     }
 }
 
-/// Peak memory of the candidate as a multiple of eager's.
+/// Returns the peak memory of the candidate divided by that of eager mode.
 fn memory(verdict: &Verdict) -> Option<f64> {
     let usage = verdict.evidence.usage?;
     let of = |eager: u64, candidate: u64| (eager > 0).then(|| candidate as f64 / eager as f64);
-    // Device memory first: for a GPU it is what runs out, and the process is mostly PyTorch itself.
+    // Device memory first: on a GPU it is the limit, and the memory of the process is mostly that of PyTorch.
     of(usage.eager.device_bytes, usage.candidate.device_bytes)
         .or_else(|| of(usage.eager.host_bytes, usage.candidate.host_bytes))
 }
 
-/// Calls after which compiling has paid off; `Some(None)` if it never does, `None` if it is not known.
+/// Returns the number of calls after which compilation has paid off: `Some(None)` if it never does, `None` if it is not known.
 fn break_even(verdict: &Verdict) -> Option<Option<f64>> {
     let (compile, timing) = (verdict.compile_ns()?, verdict.scored_timing()?);
     let gain = timing.base.median_ns - timing.candidate.median_ns;

@@ -18,9 +18,9 @@ const PLOT_HEIGHT: f64 = 300.0;
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 20.0;
 const LEGEND_COLUMNS: usize = 3;
-/// Characters of a name that fit a legend column; the full name is in its tooltip.
+/// Number of characters of a name that fit a legend column. The tooltip has the full name.
 const LEGEND_CHARS: usize = 28;
-/// Error classes are forgiven from t = 1; the shade begins half a step before.
+/// Error classes are forgiven from t = 1. The shaded region begins half a step before.
 const FORGIVEN_FROM: f64 = 0.5;
 
 /// The plot's coordinates.
@@ -40,7 +40,7 @@ impl CurveAxes {
         Some(Self {
             first_t: points().map(|at| at.t).min()?,
             last_t: points().map(|at| at.t).max()?,
-            // The axis ends just beyond a labelled value, so that each curve lies between two labels.
+            // The axis ends just outside a labelled value, so that each curve lies between two labels.
             low: decade_ticks().filter(|&tick| tick <= low).last().unwrap_or(low) / 1.1,
             high: decade_ticks().find(|&tick| tick >= high).unwrap_or(high) * 1.1,
         })

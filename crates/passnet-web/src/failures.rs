@@ -13,7 +13,7 @@ struct Group<'a> {
     verdict: &'a Verdict,
 }
 
-/// Every verdict that is not a plain `correct`, with its reason; neighbours with the same reason share a row.
+/// Returns a table of all verdicts other than `correct` without a reason. Consecutive verdicts with the same reason share a row.
 pub(crate) fn failures(entries: &[RankedRun<'_>]) -> Markup {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for entry in entries {

@@ -43,8 +43,8 @@ const SIZE: Scale =
     Scale { bounds: [1e4, 1e6], names: ["under 10,000 elements", "10,000 to a million", "a million or more"] };
 const TIME: Scale = Scale { bounds: [2e4, 2e5], names: ["under 20 µs", "20 to 200 µs", "200 µs or more"] };
 const LIMITS: [&str; 3] = ["launch-bound", "memory-bound", "compute-bound"];
-/// Time of eager mode for each computation, in nanoseconds, below which starting it is what takes the time: a few times what PyTorch
-/// needs to start one.
+/// Time of eager mode for each computation, in nanoseconds, below which launches dominate: a few times the time in which PyTorch starts
+/// one computation.
 const LAUNCH_NS: LaunchTime = LaunchTime { cpu: 10e3, accelerator: 25e3 };
 
 struct LaunchTime {
@@ -134,7 +134,7 @@ fn limit(traits: &GraphTraits, eager_ns: f64, is_cpu: bool) -> usize {
     }
 }
 
-/// Verdicts of a run, and the outcomes that its sound score is made of, by graph.
+/// Verdicts of a run, and the outcomes that its sound score is computed from, by graph.
 struct MeasuredRun<'a> {
     verdicts: BTreeMap<&'a GraphId, &'a Verdict>,
     outcomes: BTreeMap<GraphId, GraphOutcome>,
@@ -153,7 +153,7 @@ impl<'a> MeasuredRun<'a> {
 
     fn result(&self, graphs: &[&GraphId]) -> FamilyResult {
         let found: Vec<&Verdict> = graphs.iter().filter_map(|graph| self.verdicts.get(*graph).copied()).collect();
-        // Times of wrong results say nothing about speed.
+        // Times of wrong results do not count as speed.
         let correct: Vec<&Verdict> =
             found.iter().copied().filter(|verdict| verdict.status == Status::Correct).collect();
         let logs: Vec<f64> = correct

@@ -24,7 +24,7 @@ pub(crate) fn score(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// Returns an amount of US dollars, with digits enough to tell small amounts from nothing.
+/// Returns an amount of US dollars, with enough digits to distinguish small amounts from 0.
 pub(crate) fn usd(value: f64) -> String {
     match value {
         v if v == 0.0 || v >= 0.995 => format!("${v:.2}"),
@@ -43,7 +43,7 @@ pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1}%")
 }
 
-/// Returns the end of a long name, which is where paths differ. `most` is its length in letters.
+/// Returns the end of a long name, because paths differ at the end. `most` is its largest length in characters.
 pub(crate) fn name_end(name: &str, most: usize) -> String {
     let count = name.chars().count();
     if count <= most {
@@ -70,7 +70,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// Nanoseconds in the unit that suits them.
+/// Returns a time in nanoseconds as text, in a suitable unit.
 pub(crate) fn duration(nanoseconds: f64) -> String {
     match nanoseconds {
         n if n < 1e3 => format!("{n:.0} ns"),

@@ -7,8 +7,8 @@ use crate::{
     highlight::{Language, highlighted},
 };
 
-/// Cells (lines times lines) of the table from which a difference is computed; of larger texts, all lines between the first and the
-/// last different one differ.
+/// Largest number of cells (lines times lines) of the table for a difference. In larger texts, all lines between the first and the last
+/// different line count as different.
 const MAX_CELLS: usize = 4_000_000;
 /// Equal lines that are shown next to different ones.
 const CONTEXT: usize = 3;

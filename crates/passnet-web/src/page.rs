@@ -16,9 +16,9 @@ use crate::{
 
 /// Returns the report of one or several runs over one suite: a whole HTML document, to be written to a file as it is.
 ///
-/// Order of `runs` decides colours only; tables are ranked.
+/// The order of `runs` decides only colours. Tables are ranked.
 pub fn report_page(runs: &[RunView]) -> String {
-    // Ranked before anything is drawn: tables and figures must name the runs in one order.
+    // Ranked first, because tables and figures must name the runs in the same order.
     let entries = ranked(runs);
     let title = title(runs);
     let labels: Vec<&str> = entries.iter().map(|entry| entry.label.as_str()).collect();

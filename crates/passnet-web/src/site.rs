@@ -1,4 +1,4 @@
-//! A site: runs and what belongs to them, with a page for each thing and a path for each page.
+//! A site: runs with their suites, tasks and trajectories, a page for each of these, and a path for each page.
 
 mod authors;
 mod model;

@@ -51,8 +51,7 @@ pub(crate) fn tasks(entries: &[RankedRun<'_>]) -> Markup {
 /// All tasks of all runs, in the order of the first run that has them.
 fn task_names<'a>(entries: &[RankedRun<'a>]) -> Vec<&'a str> {
     let mut in_order: Vec<&RankedRun<'a>> = entries.iter().collect();
-    // In the order given, and not by rank: rows must not move when scores change.
-    // Entries come ranked; the rows should not move when a run overtakes another.
+    // In the given order and not by rank, so that rows do not move when scores change.
     in_order.sort_by_key(|entry| entry.series);
     let mut names = Vec::new();
     let mut seen = std::collections::BTreeSet::new();

@@ -34,9 +34,8 @@ impl<'a> TrainingTimeline<'a> {
         for event in &view.events {
             match event {
                 CurveEvent::Started { name, .. } => {
-                    // Steps of each stage are counted from 0 in its file.
-                    // A new stage counts its steps from 0, so they are moved behind those of the stages
-                    // before.
+                    // Each stage counts its steps from 0, so they are shifted by the steps of the earlier
+                    // stages.
                     before = last;
                     course.stages.push((name, before as f64));
                 }
@@ -57,8 +56,7 @@ impl<'a> TrainingTimeline<'a> {
         }
         let suite = course.checkpoints.first().map(|checkpoint| checkpoint.scores.suite.as_str());
         let others = view.scores.iter().filter(|(author, scores)| {
-            // Scores over another suite cannot be compared with these. Scores of another suite are not comparable with
-            // those of the checkpoints.
+            // Scores of another suite are not comparable with those of the checkpoints.
             !authors.contains(&author.as_str()) && suite.is_none_or(|suite| suite == scores.suite)
         });
         course.references = others.map(|(author, scores)| (author.as_str(), scores)).collect();

@@ -1,4 +1,4 @@
-//! Properties of a graph that families are made of and that its verdicts do not have.
+//! Properties of a graph that define families and that verdicts do not contain.
 
 use passnet_graph::{
     Graph,
@@ -65,7 +65,7 @@ impl GraphTraits {
         let has = |name: &str| names.contains(&name);
         let kind = |name: &&str| match operation(name) {
             OperationKind::Product if has("softmax") => OperationKind::Attention,
-            // Many models write the norm of a root mean square out.
+            // Many models write out an RMS norm as single operations.
             OperationKind::Reduction if has("rsqrt") => OperationKind::Normalisation,
             kind => kind,
         };
@@ -82,7 +82,7 @@ fn computes(name: &str) -> bool {
     let memory = Op::find(name).map(|op| op.memory);
     match name {
         "size" | "dim" | "numel" | "device" | "__getitem__" => false,
-        // Of an evaluated model and of a contiguous tensor, these return their argument.
+        // For a model in evaluation mode and a contiguous tensor, these functions return their argument.
         "contiguous" | "dropout" | "reshape" | "reshape_as" | "flatten" => false,
         _ => !matches!(memory, Some(Memory::View | Memory::ViewAsMethod)),
     }

@@ -74,7 +74,7 @@ def compile_rest(
     `module` is not changed. Regions with arguments or effects that an operator cannot have are left to TorchInductor.
     """
     hook = RegionPass(passes)
-        # On a copy, only to count the places: the real hook runs inside TorchInductor, or not at all if its
+    # On a copy, only to count the places: the real hook runs inside TorchInductor, or not at all if its
     # cache has the graph.
     trial = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     hook(trial.graph)

@@ -36,7 +36,7 @@ def repeated(function: Callable[[], Any], device: torch.device) -> torch.cuda.CU
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 for _ in range(REPEATS):
                     function()
-    except Exception:  # An operator that cannot be captured may raise any exception. The call without a graph has just run.
+    except Exception:  # An operator that cannot be captured may raise any exception.
         torch.cuda.synchronize(device)
         return None
     return graph

@@ -74,7 +74,7 @@ class _Server:
         self.workers: dict[int, int] = {}  # process id -> id of the request
         # For each spare worker, by process id: the socket for its request, and whether it has a new PID namespace.
         self.spares: dict[int, tuple[socket.socket, bool]] = {}
-        self.wanted = collections.deque([False], maxlen=16)  # For the last workers: whether each had a new PID namespace.
+        self.wanted = collections.deque([False], maxlen=16)  # Whether the last workers had a new PID namespace.
         self.places = sandbox.Places()
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
@@ -201,7 +201,7 @@ class _Server:
             if worker is None:
                 continue
             code = os.waitstatus_to_exitcode(status)
-            if code > 128:  # Exit code of a worker that ends itself, because process 1 of a namespace survives the signal.
+            if code > 128:  # The worker ended itself: process 1 of a namespace survives the signal.
                 code = 128 - code
             exited = {"code": code, "signal": None} if code >= 0 else {"code": None, "signal": -code}
             self.send({"type": "exited", "id": worker, **exited})
@@ -286,7 +286,7 @@ def _close_all_but(wanted: int, *kinds: str) -> None:
     """
     for name in os.listdir("/proc/self/fd"):
         descriptor = int(name)
-        with contextlib.suppress(OSError):  # The listing contains the descriptor of the directory itself, which is closed by now.
+        with contextlib.suppress(OSError):  # The listing includes its own descriptor, which is closed.
             if (
                 descriptor > 2
                 and descriptor != wanted

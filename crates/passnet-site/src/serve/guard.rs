@@ -30,7 +30,7 @@ pub(super) struct RequestGuard {
 }
 
 impl RequestGuard {
-    /// On a loopback address no token is needed; on any other one is made up where none is given.
+    /// A loopback address needs no token. For any other address, a random token is made if `token` is `None`.
     ///
     /// # Errors
     /// If the operating system has no random bytes.

@@ -27,7 +27,7 @@ pub(super) fn respond(code: StatusCode, kind: &'static str, body: impl Into<Body
     response
 }
 
-/// Lets the page of an answer ask this server for figures.
+/// Allows the page of an answer to request figures from this server.
 pub(super) fn allow_questions(response: &mut Response) {
     if let Ok(policy) = HeaderValue::from_str(&live_content_security_policy()) {
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);

@@ -19,15 +19,15 @@ use tokio::sync::Semaphore;
 
 use super::response::respond;
 
-/// Type of a bundle. A page elsewhere cannot send it without asking this server first, which does not agree.
+/// Content type of a bundle. A page of another site cannot send it without a CORS preflight, which this server refuses.
 const BUNDLE: &str = "application/vnd.passnet.bundle";
-/// Uploads at a time: each is held in memory.
+/// Largest number of uploads at the same time, because each is kept in memory.
 const UPLOADS: usize = 2;
 
 /// Longest time of an upload.
 const UPLOAD_TIME: Duration = Duration::from_secs(120);
 
-/// Seconds after which a client may try again where the board is busy; an evaluation takes longer than that.
+/// Seconds after which a client may try again if the board is busy. An evaluation takes longer.
 const BUSY_S: u64 = 60;
 
 /// Address by which a server counts the uploads of a submitter.
@@ -77,7 +77,7 @@ impl Submissions {
         *request.method() == Method::POST && request.uri().path() == "/submit"
     }
 
-    /// Accepts a bundle, or says why not.
+    /// Accepts a bundle, or returns the reason of a refusal.
     pub(super) async fn accept(&self, request: Request) -> Response {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind != Some(BUNDLE) {
@@ -91,8 +91,8 @@ impl Submissions {
             return retry_after(busy, 1);
         };
         let too_large = || refused(&SubmissionRefusal::TooLarge { most });
-        // The announced length saves an upload that would be refused. It may be missing or wrong, so the limit
-        // applies below as well.
+        // A check of the announced length avoids an upload that would be refused. The length may be missing or
+        // wrong, so the limit applies below as well.
         let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         if announced.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > most as u64) {
             return too_large();
@@ -102,7 +102,7 @@ impl Submissions {
             Err(BoardError::Refused(refusal)) => return refused(&refusal),
             Err(failed) => return broken(&failed),
         }
-        // A client that sends nothing must not keep others out.
+        // A client that sends nothing must not block other clients.
         let bytes = match tokio::time::timeout(UPLOAD_TIME, to_bytes(request.into_body(), most)).await {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(_)) => return too_large(),

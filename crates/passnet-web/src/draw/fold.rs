@@ -1,23 +1,23 @@
 //! Repeated blocks of a long graph, which a drawing shows once.
 //!
-//! Models repeat blocks: the layers of a transformer are the same calls with other weights. In program order, such calls are a
-//! stretch of ops that is repeated at once, several times.
+//! Models repeat blocks: the layers of a transformer are the same calls with other weights. In program order, such blocks are
+//! equal sequences of ops that follow each other directly.
 
 use std::ops::Range;
 
 /// A graph with fewer calls is drawn without folding.
 const SHORT: usize = 80;
-/// Calls of a block that is worth folding.
+/// Least number of calls of a block that is folded.
 const MIN_BLOCK: usize = 4;
-/// Calls of the longest block that is looked for; the search takes time in proportion.
+/// Largest number of calls of a block that is searched for. The time of the search is proportional to it.
 const MAX_BLOCK: usize = 500;
-/// Calls that all repetitions but the first save at least.
+/// Least number of calls that a fold hides.
 const MIN_SAVED: usize = 12;
 
-/// A stretch of equal blocks: the first is drawn, the others become one box.
+/// A sequence of equal blocks. The first is drawn; the others become one box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fold {
-    /// Positions of the calls of all repetitions but the first.
+    /// Positions of the calls of all repetitions except the first.
     pub(crate) hidden: Range<usize>,
     /// Calls of one block.
     pub(crate) block: usize,

@@ -59,7 +59,7 @@ pub(crate) fn forest(axis: ForestAxis, authors: &[(&str, &PartScore)]) -> Markup
     let height = LINE * authors.len() as f64;
     let texts: Vec<String> = authors.iter().map(|(name, part)| described(name, part)).collect();
     html! {
-        // The image has no role of its own for each author: a row of a table would be read out for minutes.
+        // The image is one element for screen readers: with one per author, a row would take minutes to read aloud.
         svg.forest viewBox=(format!("0 0 100 {height}")) preserveAspectRatio="none" height=(1.5 * height) role="img" {
             title { (texts.join("; ")) }
             line.unity x1=(at(axis.x(1.0))) x2=(at(axis.x(1.0))) y1="0" y2=(height) {}

@@ -9,7 +9,7 @@ use crate::format::counted;
 const MAX_CHARS: usize = 30;
 /// Boxes that fit one drawing.
 const MAX_BOXES: usize = 900;
-/// Boxes from which on inputs that one call alone uses are left out.
+/// Number of boxes from which on a drawing leaves out inputs that only one call uses.
 const MANY_BOXES: usize = 160;
 
 /// Positions of source and target among the boxes.
@@ -172,7 +172,7 @@ fn op_name(callee: Callee<'_>) -> String {
     }
 }
 
-/// Returns the name of a replacement without that of its package, `passnet_passes_0_`, which readers did not choose.
+/// Returns the name of a replacement without the generated name of its package, `passnet_passes_0_`.
 fn without_package(op: &str) -> &str {
     let rest =
         op.strip_prefix("passnet_passes_").map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));

@@ -142,7 +142,7 @@ fn reduce_crossings(items: &[LayerItem], rows: &mut Vec<Vec<usize>>) {
             let key = |index: usize| {
                 let near = if down { &items[index].above } else { &items[index].below };
                 let sum: usize = near.iter().map(|&other| position[other]).sum();
-                // Items without neighbours on that side keep their place; a key of 0 would throw them to the
+                // Items without neighbours on that side keep their place. A key of 0 would move them to the far
                 // left.
                 if near.is_empty() { position[index] as f64 } else { sum as f64 / near.len() as f64 }
             };
@@ -184,8 +184,8 @@ fn crossings(items: &[LayerItem], rows: &[Vec<usize>]) -> usize {
         .sum()
 }
 
-/// Draws every item towards the middle of its neighbours, as far as the order and the widths permit. Weights of a model are inputs that
-/// stand next to the chain of its operations: they move towards it, and do not draw it aside at each operation.
+/// Moves every item towards the middle of its neighbours, as far as the order and the widths permit. Weights of a model are inputs next
+/// to its chain of operations. They move towards the chain, and must not move the chain.
 fn place(items: &mut [LayerItem], rows: &[Vec<usize>]) {
     for row in rows {
         let mut x = 0.0;

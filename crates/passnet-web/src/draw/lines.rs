@@ -36,7 +36,7 @@ pub(crate) struct Line {
 /// A drawing: lines, and values that they are compared with.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart<'a> {
-    /// Title, for readers who do not see it.
+    /// Title for screen readers.
     pub(crate) label: &'a str,
     /// Title of the horizontal axis.
     pub(crate) across: &'a str,

@@ -76,8 +76,8 @@ pub(crate) fn trials(sides: &[PlotSide<'_>], label: &str) -> Markup {
         let width = (WIDTH - LEFT - RIGHT) / times.len().max(1) as f64;
         let points = times.iter().enumerate().step_by(every);
         points
-            // A line of length 0 with round ends is a dot of a few bytes; a `circle` element each would be
-            // many.
+            // A line of length 0 with round ends draws a dot in a few bytes. A `circle` element would take
+            // many more.
             .map(|(index, &time)| format!("M{} {}h0", at(LEFT + (index as f64 + 0.5) * width), at(y(time))))
             .collect::<String>()
     };

@@ -15,8 +15,8 @@ pub struct FigureSeries {
     pub speedups: BTreeMap<String, Vec<f64>>,
 }
 
-/// Returns the usual category of a graph: the task of a run's graph; of a log's the library of the model, which is the folder around
-/// it.
+/// Returns the usual category of a graph: its task for a graph of a run. For a graph of a log, it is the library of the model, i.e. the
+/// parent folder.
 pub fn category(outcome: &GraphOutcome) -> String {
     let mut parts = outcome.id.task.rsplit('/');
     match (parts.next(), parts.next()) {

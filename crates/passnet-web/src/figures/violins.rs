@@ -11,8 +11,8 @@ use crate::draw::at;
 /// Heights at which a density is computed.
 const STEPS: usize = 80;
 
-/// Violins by category, within it by compiler. With `values`, each has its logarithms in full precision: more than
-/// pages have room for.
+/// Draws violins by category, and within a category by compiler. With `values`, each has its logarithms in full precision, which would
+/// be too large for a page.
 pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
     let mut categories: Vec<&str> = series.iter().flat_map(|entry| entry.speedups.keys()).map(String::as_str).collect();
     categories.sort_unstable();

@@ -73,8 +73,8 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
     }
     let titles: Vec<String> = context.site.suites.iter().map(|suite| suite.title()).collect();
     let of = |value: fn(&Standings) -> &str| choices(all_standings.iter().map(value));
-    // Readers look for the best results and for comparisons first. The others are older versions, other conditions, and boards of
-    // one author.
+    // Boards with several authors come first, because readers look for the best results and for comparisons. Other boards are of older
+    // versions, of other conditions, or of one author.
     let is_contest = |at: &usize| rivals(context.site, &all_standings[*at]) > 1;
     let mut first: Vec<usize> = best.to_vec();
     first.extend((0..all_standings.len()).filter(|at| best.is_empty() || is_contest(at) && !best.contains(at)));
@@ -210,7 +210,7 @@ fn run_row(context: &Context<'_>, board: &Standings, row: &Ranked, suite: &str, 
                 None => td.number data-sort="–" { span title="unfinished, of fewer graphs than others, or without intervals" { "–" } },
             }
             th.author scope="row" data-sort=(entry.label) {
-                // A board has one current run of each author, so that its name needs no run.
+                // A board has one current run of each author, so the author alone identifies it.
                 @let name = if row.is_current { run.author_name() } else { entry.label.clone() };
                 a href=(context.href(PageId::Run(row.run))) { (breakable(&name)) }
                 @if !row.is_current { " " span.tag { "earlier" } }
@@ -234,7 +234,7 @@ fn run_row(context: &Context<'_>, board: &Standings, row: &Ranked, suite: &str, 
             }
             td.number data-sort=(cost) {
                 (duration(cost as f64))
-                // Below and not next to it: a further column would not fit.
+                // Below the number, because another column would not fit.
                 @if let Some(cost) = run.cost_usd() { br; small { (usd(cost)) } }
             }
             td { (change(context, board, row.run)) }

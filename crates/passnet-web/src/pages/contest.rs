@@ -1,4 +1,4 @@
-//! Section of the leaderboard that says who wins where: the authors of each suite by family of graphs.
+//! Section of the leaderboard with the best author for each family of graphs, by suite.
 
 use maud::{Markup, html};
 
@@ -73,7 +73,7 @@ fn one(context: &Context<'_>, contest: &Contest, is_open: bool) -> Markup {
     }
 }
 
-/// Says in one sentence who is ahead where.
+/// Returns a sentence that says which author is ahead on which families.
 fn finding(contest: &Contest, leads: &[Ahead]) -> String {
     let count = |lead: Ahead| leads.iter().filter(|&&other| other == lead).count();
     let authors =

@@ -1,4 +1,4 @@
-//! The best results of the front page: for each suite and device the board that says most, with its leaders, and a sentence to quote.
+//! The best results on the front page: for each suite and device the most informative board, with its leaders, and a sentence to quote.
 
 use std::cmp::Reverse;
 
@@ -26,12 +26,12 @@ pub(super) fn anchor(site: &Site, conditions: &Conditions) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-/// Returns the best author with a rank. Eager mode and doing nothing are no results.
+/// Returns the best author with a rank. Eager mode and the empty author do not count.
 fn leader<'a>(site: &Site, board: &'a Standings) -> Option<&'a Ranked> {
     board.current().find(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline())
 }
 
-/// Returns the number of authors with a rank, without eager mode and doing nothing.
+/// Returns the number of authors with a rank, without eager mode and the empty author.
 pub(super) fn rivals(site: &Site, board: &Standings) -> usize {
     board.current().filter(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline()).count()
 }
@@ -98,8 +98,8 @@ fn tied<'a>(site: &Site, board: &'a Standings, row: &Ranked) -> Vec<&'a Ranked> 
     board.current().filter(is_tied).collect()
 }
 
-/// Returns the next author, and its path if that is another: on the board, or on those of the same suite, device and tolerance.
-/// All paths are measured against the same eager mode.
+/// Returns the next author on the board, or on boards of the same suite, device and tolerance, and its path if the path differs.
+/// Paths can be compared because all are measured against the same eager mode.
 fn next<'a>(site: &Site, all_standings: &'a [Standings], board: &'a Standings) -> Option<(usize, Option<&'a str>)> {
     let best = leader(site, board)?;
     let is_next = |row: &&Ranked| row.rank > best.rank && !site.runs[row.run].header.author.is_baseline();

@@ -69,7 +69,7 @@ fn article(site: &Site, run: &LiveRun) -> Markup {
 
 /// The name of the run, as a link where it has a page, i.e. a verdict.
 fn title(site: &Site, run: &LiveRun) -> Markup {
-    // Names of runs are chosen by people and repeat; name and start together do not.
+    // Users choose the names of runs, so names may repeat. Name and start time together are unique.
     let is_it = |shown: &RunHeader| shown.run == run.header.run && shown.started == run.header.started;
     match site.runs.iter().position(|shown| is_it(&shown.header)) {
         Some(index) => html! { a href=(PageId::Run(index).path(site)) { (run.header.run) } },
@@ -105,7 +105,7 @@ fn speed(rate: f64) -> String {
     }
 }
 
-/// A past time, rounded so that the page of a run that is quiet does not change with each answer.
+/// Returns a past time as text, rounded so that the page of an idle run does not change with each answer.
 fn ago(seconds: f64) -> String {
     match seconds {
         s if s < 5.0 => "just now".to_owned(),
@@ -115,7 +115,7 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// The stations of the fleet: who works, and why the others do not.
+/// Returns a list of the fleet's stations: which ones work, and why the others do not.
 fn stations(run: &LiveRun) -> Markup {
     let running = run.fleet.as_ref().filter(|_| run.state == LiveState::Running);
     let Some(fleet) = running.filter(|fleet| !fleet.stations.is_empty()) else { return html! {} };

@@ -119,8 +119,7 @@ fn similarity(left: &[(u32, f32)], right: &[(u32, f32)]) -> f32 {
         if a == b {
             sum += x * y;
         }
-        // Both lists ascend, so the smaller feature has no partner further on.
-        // Both lists are sorted, so the side with the smaller feature moves on, and both on equal ones.
+        // Both lists are sorted, so the side with the smaller feature advances, and both sides advance on equal features.
         i += usize::from(a <= b);
         j += usize::from(b <= a);
     }

@@ -132,8 +132,7 @@ fn variants(graphs: &[(&str, GraphView)], count: usize) -> Markup {
 fn results(context: &Context<'_>, suite: usize, index: usize) -> Markup {
     let site = context.site;
     let (runs, task) = (&site.suites[suite].runs, &site.suites[suite].tasks[index]);
-    // At least ten rows, however many runs a suite has.
-    // With many runs, fewer graphs fit; ten rows are shown in any case, so that the table says something.
+    // With many runs, fewer graphs fit. At least ten rows are shown, so that the table is useful.
     let rows = (MAX_CELLS / runs.len().max(1)).max(10).min(task.graphs.len());
     let verdicts: Vec<BTreeMap<&str, _>> = runs
         .iter()

@@ -97,8 +97,7 @@ fn row(step: Option<f64>, author: &str, scores: &TrainingScores) -> Markup {
 fn outcomes(context: &Context<'_>) -> Markup {
     let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for view in &context.site.trajectories {
-        // An attempt without an evaluation counts 0: it has nothing to show.
-        // A trajectory without any evaluation counts as 0 here: it produced nothing.
+        // A trajectory without an evaluation counts as 0, because it has no result.
         let best = view.scores.iter().map(|&(_, score)| score).fold(0.0, f64::max);
         found.entry(&view.outcome).or_default().push(best);
     }

@@ -1,4 +1,4 @@
-//! The conversation behind passes.
+//! The conversation in which an agent wrote passes.
 
 use maud::{Markup, html};
 
@@ -101,8 +101,7 @@ fn conversation(turns: &[Turn]) -> Markup {
 fn message(turn: &Turn, left: &mut usize) -> Markup {
     let mut text = |text: &str| {
         let shown: String = text.chars().take(MAX_TURN.min(*left)).collect();
-        // Empty messages use up the budget as well, so that no conversation makes a page without end.
-        // At least 1, so that endless empty messages use up the room as well.
+        // At least 1, so that empty messages use up the budget too and the size of the page is bounded.
         *left = left.saturating_sub(shown.len().max(1));
         if shown.len() < text.len() { format!("{shown}\n…") } else { shown }
     };

@@ -141,8 +141,7 @@ impl Site {
             })
             .collect();
         for suite in &mut suites {
-            // After the entries were made: their positions are indices into `runs`, which this does not move.
-            // After the entries, which refer to suites and not to places in this list.
+            // Sorted after the entries are made, because entries refer to suites and not to positions in this list.
             suite.runs.sort_by(|&a, &b| rank(&runs[b]).total_cmp(&rank(&runs[a])));
         }
         let samples = samples(dataset.as_ref());
@@ -296,8 +295,7 @@ fn samples(dataset: Option<&DatasetView>) -> Vec<SampleEntry> {
 
 /// Runs with a sound score go before those without.
 fn rank(run: &RunView) -> f64 {
-    // No score is near a million, so the two kinds never mix.
-    // AS is on another scale than the sound score, so the two are never compared with each other.
+    // AS and the sound score have different scales. No score is near a million, so runs without a sound score are last.
     run.score.sound.as_ref().map_or(run.score.aggregated - 1e6, |sound| sound.score)
 }
 

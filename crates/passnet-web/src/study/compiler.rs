@@ -116,7 +116,6 @@ impl CompilerStudy {
         let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
         let sum = |value: &dyn Fn(f64, f64) -> f64| points.iter().map(|&(a, b)| value(a - x, b - y)).sum::<f64>();
-        // Graphs of one size, or equal speed-ups, have no correlation.
         let scale = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
         // If all graphs have one size, or one speed-up, there is no correlation to compute.
         (scale > 0.0).then(|| sum(&|a, b| a * b) / scale)

@@ -36,7 +36,7 @@ pub struct Part {
     pub name: &'static str,
     /// Mean share of the loss, 0 to 1; the parts add up to 1.
     pub lost: f64,
-    /// Mean share of the loss that this part wins back, 0 to 1; less than 1 in all, else there would be no slowdown.
+    /// Mean share of the loss that this part recovers, 0 to 1. The sum over all parts is below 1, because the graph is slower.
     pub won: f64,
     /// Median of the part in nanoseconds, negative where it is mostly a gain.
     pub median_ns: f64,
@@ -56,7 +56,7 @@ pub(super) fn parts(splits: &[TimeSplit]) -> Vec<Part> {
     let loss = |parts: &[f64; 4]| parts.iter().map(|part| part.max(0.0)).sum::<f64>();
     let part = |(at, name): (usize, &'static str)| Part {
         name,
-        // Each graph has weight 1, however long it takes: otherwise the few long graphs would decide.
+        // Each graph has weight 1, independent of its time. Otherwise a few long graphs would dominate.
         lost: splits.iter().map(|parts| parts[at].max(0.0) / loss(parts)).sum::<f64>() / count,
         won: splits.iter().map(|parts| (-parts[at]).max(0.0) / loss(parts)).sum::<f64>() / count,
         median_ns: median(&mut splits.iter().map(|parts| parts[at]).collect::<Vec<_>>()).unwrap_or(0.0),
@@ -68,7 +68,7 @@ pub(super) fn parts(splits: &[TimeSplit]) -> Vec<Part> {
 /// From medians of three sides: eager and candidate of one measurement, control and candidate of the other.
 pub(super) fn split(against_eager: &Timing, against_control: &Timing) -> Option<TimeSplit> {
     let (eager, control, candidate) = (&against_eager.base, &against_control.base, &against_eager.candidate);
-    // Eager as its own control carries no information about a path.
+    // If eager is also the control, nothing is known about the path.
     if eager == control {
         return None;
     }
