@@ -1,9 +1,9 @@
-//! Time of the agent itself per step: from the moment a model's answer leaves the server until the next request has arrived
-//! there completely. This includes reading the answer, the journal, the tool call, storing the body, building the conversation and
-//! sending it. The tools called here are edits; `bench eval` measures evaluations.
+//! Time of the agent itself per step: from the moment when a model's answer leaves the server until the next request has arrived
+//! completely. This includes reading the answer, the journal, the tool call, storing the body, building the conversation and
+//! sending it. The tool calls here are edits; `bench eval` measures evaluations.
 //!
-//! In addition to the wall clock it reports how much of that time the process computed and how much its threads waited for a
-//! core. The server is part of the process: its reading and parsing of the request are included.
+//! In addition to the wall-clock time, it reports the time that the process computed and the time that its threads waited for a
+//! core. The server is part of the process, so its reading and parsing of requests are included.
 //!
 //! `PASSNET_BENCH_STEPS` sets the steps of an attempt (50). Needs PASSNET_PYTHON, as the referee wants an interpreter.
 
@@ -25,7 +25,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use server::{Server, create, says, turn};
 
-/// A file of a usual size, another one each time.
+/// Returns a file of typical size, with another text in each turn.
 fn source(turn: usize) -> String {
     (0..100).map(|line| format!("    value_{line} = {turn} + {line}  # what a pass may look like\n")).collect()
 }
@@ -47,18 +47,18 @@ fn answer(request: &Value) -> server::Answer {
 struct Moment {
     at: Instant,
     cpu: Duration,
-    /// Time that each thread has waited for a core.
+    /// Time in nanoseconds that each thread has waited for a core.
     waited: BTreeMap<String, u64>,
 }
 
 impl Moment {
-    /// The clock is read last, so that the rest is not in the time that begins here.
+    /// Reads the clock last, so that the time of the other readings is not measured.
     fn begin() -> Self {
         let (cpu, waited) = (cpu_time(), waited());
         Self { at: Instant::now(), cpu, waited }
     }
 
-    /// Milliseconds since: by the clock, of computing, of waiting for a core.
+    /// Returns milliseconds since this moment: wall-clock time, computing time, and waiting time for a core.
     fn since(&self) -> [f64; 3] {
         let (wall, cpu) = (self.at.elapsed(), cpu_time().saturating_sub(self.cpu));
         let before = |thread: &str| self.waited.get(thread).copied().unwrap_or(0);
@@ -72,7 +72,7 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The second number of `schedstat`, by thread; nothing where the kernel does not count.
+/// Returns the second number of `schedstat` by thread; empty if the kernel does not count it.
 fn waited() -> BTreeMap<String, u64> {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let of = |thread: std::fs::DirEntry| {

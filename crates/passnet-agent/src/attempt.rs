@@ -46,12 +46,12 @@ pub struct AttemptLimits {
     pub patience: Option<u32>,
     /// Size of the model's context, in tokens.
     pub context: u64,
-    /// True if measurements do not decide when the attempt ends. Then passes that were the only right ones are not measured once
-    /// more at the end, since no measurement was selected among several.
+    /// True if measurements do not decide when the attempt ends. If only one state was right, its passes are then not measured again
+    /// at the end, because no measurement was selected among several.
     pub fixed_plan: bool,
 }
 
-/// Error that interrupts an attempt. The journal holds everything up to that point.
+/// Error that interrupts an attempt. The journal has all events before the error.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptError {
     /// The journal cannot be read or written.
@@ -100,7 +100,7 @@ struct Spent {
     wall_ns: u64,
 }
 
-/// Replies without a tool call in a row that end an attempt.
+/// Number of consecutive replies without a tool call that ends an attempt.
 const MAX_USELESS: u32 = 3;
 
 /// A running attempt.
@@ -113,7 +113,7 @@ struct Attempt<'a> {
     tools: Vec<ToolSpec>,
     toolbox: Toolbox,
     messages: Vec<Message>,
-    /// Calls of the last reply that are still to be carried out.
+    /// Calls of the last reply that have not been carried out.
     pending: Vec<ToolCall>,
     elided: usize,
     step: u32,
@@ -140,7 +140,7 @@ pub fn run_attempt(
     let (journal, events) = Journal::open(directory)?;
     if let Some(JournalEvent::Started(header)) = events.first() {
         let (before, now) = (&header.setup.task, plan.task.facts());
-        // The prompt and the scores in the journal are of the graphs that it began with.
+        // The prompt and the scores in the journal are for the graphs with which the attempt began.
         if before.visible != now.visible {
             return Err(AttemptError::OtherGraphs { before: before.visible.join(", "), now: now.visible.join(", ") });
         }
@@ -206,8 +206,8 @@ impl Attempt<'_> {
 
     /// Records an event, then applies it.
     fn record(&mut self, event: JournalEvent, progress: &dyn Fn(&JournalEvent)) -> Result<(), AttemptError> {
-        // Written before it is applied: after a crash in between, the next start reads it and does what is missing
-        // here.
+        // Written before it is applied: after a crash in between, the next start reads the event and applies
+        // it.
         self.journal.append(&event)?;
         self.apply(&event);
         progress(&event);
@@ -226,7 +226,7 @@ impl Attempt<'_> {
                 self.spent.usage += *usage;
                 self.spent.wall_ns += latency_ns;
                 self.pending = reply.tool_calls.iter().take(MAX_CALLS).cloned().collect();
-                // Only replies in a row count: a call of any tool shows that the model works again.
+                // Only consecutive replies count: a call of any tool shows that the model works again.
                 self.useless = if reply.tool_calls.is_empty() { self.useless + 1 } else { 0 };
                 self.messages.push(Message::Assistant(reply.clone()));
             }
@@ -265,8 +265,8 @@ impl Attempt<'_> {
             return Ok(Some(exit));
         }
         if matches!(self.messages.last(), Some(Message::Assistant(_))) {
-            // A model that has evaluated passes and calls no tool is done. One that has not is reminded once, as
-            // models often describe a call instead of making it.
+            // A model that has evaluated passes and calls no tool is done. A model that has not evaluated is reminded
+            // once, because models often describe a call instead of making it.
             if self.evaluated || self.useless > 1 {
                 return Ok(Some(if self.evaluated { AttemptExit::Done } else { AttemptExit::Useless }));
             }
@@ -287,7 +287,7 @@ impl Attempt<'_> {
                 self.elided = more;
                 Ok(stuck.then_some(AttemptExit::Context))
             }
-            // Without a stop request, the model gave up because the time is up.
+            // Without a stop request, the model stopped because its time limit was reached.
             Err(ModelError::Stopped) if self.stop.load(Ordering::Relaxed) => Ok(None),
             Err(ModelError::Stopped) => Ok(Some(AttemptExit::Time)),
             Err(error) => Err(error.into()),

@@ -1,4 +1,4 @@
-//! Cache of verdicts by content: an equal evaluation runs once, and concurrent askers wait for it.
+//! Cache of verdicts by content: equal evaluations run once, and concurrent requests wait for the result.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ enum CacheSlot {
 /// Outcome of a look-up in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// The verdict was there, or another thread was making it.
+    /// The verdict was in the cache, or another thread was making it.
     Hit,
     /// The caller made the verdict.
     Miss,
@@ -73,7 +73,7 @@ impl VerdictCache {
         make: impl FnOnce() -> Result<Verdict, E>,
     ) -> Result<(Verdict, Lookup), E> {
         let mut slots = self.slots();
-        // Loops because the maker may have failed or another waiter may have claimed the key first.
+        // Loops, because the thread that makes the verdict may fail, or another waiting thread may claim the key first.
         loop {
             match slots.get(key) {
                 Some(CacheSlot::Ready(verdict)) => return Ok((verdict.as_ref().clone(), Lookup::Hit)),
@@ -88,7 +88,7 @@ impl VerdictCache {
         drop(slots);
         let claim = Claim { cache: self, key };
         let verdict = make()?;
-        // On disk first: a verdict that others have seen is there after a restart, too.
+        // Written to disk first, so that a verdict that other threads have seen still exists after a restart.
         self.keep(&verdict)?;
         self.slots().insert(key.clone(), CacheSlot::Ready(Box::new(verdict.clone())));
         drop(claim);
@@ -103,7 +103,7 @@ impl VerdictCache {
     }
 }
 
-/// Releases a key when its maker ends: by success, error or panic.
+/// Releases a key when the thread that claimed it ends: by success, error or panic.
 struct Claim<'a> {
     cache: &'a VerdictCache,
     key: &'a ContentId,

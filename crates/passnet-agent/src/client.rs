@@ -40,7 +40,7 @@ pub enum ChatApi {
 }
 
 impl ChatApi {
-    /// Returns the interface of the provider that has a model of that name. A server of one's own speaks as OpenAI's does.
+    /// Returns the interface of the provider that has a model of this name. A user's own server has the interface of OpenAI.
     pub fn of_model(model: &str, own_server: bool) -> Self {
         if model.starts_with("claude") && !own_server { Self::Anthropic } else { Self::OpenAi }
     }
@@ -53,7 +53,7 @@ impl ChatApi {
         }
     }
 
-    /// Returns the environment variable that holds the provider's key by custom.
+    /// Returns the environment variable that usually has the provider's key.
     pub const fn key_variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
@@ -127,7 +127,7 @@ pub struct ModelClient {
 impl ModelClient {
     /// Creates a client; nothing is sent yet.
     pub fn new(options: ClientOptions) -> Self {
-        // People paste addresses with and without the path of the interface.
+        // Users give addresses with and without the path of the interface.
         let base = options.base_url.trim_end_matches('/');
         let url = match options.api {
             ChatApi::OpenAi if base.ends_with("/chat/completions") => base.to_owned(),
@@ -226,7 +226,7 @@ impl LanguageModel for ModelClient {
             if left.is_zero() || request.stop.load(Ordering::Relaxed) {
                 return Err(ModelError::Stopped);
             }
-            // Read again for each try: another thread may have learnt more about the server meanwhile.
+            // Read again for each try, because another thread may have learnt more about the server.
             let quirks = self.quirks();
             let (why, after) = match self.ask(request, quirks, self.options.timeout.min(left)) {
                 Ok((answer, raw)) => return Ok(self.completion(answer, &raw, retries, begin)),
@@ -261,7 +261,7 @@ impl LanguageModel for ModelClient {
             if retries > self.options.retries {
                 return Err(ModelError::Exhausted { tries: retries, last: why });
             }
-            // The server knows best when it is free. Without its word the pauses grow.
+            // The server's own hint comes first. Without a hint the pauses grow.
             let pause = after.unwrap_or_else(|| pause(self.options.backoff, retries, request.seed));
             tracing::warn!("try {retries} failed: {why}; the next one in {pause:.1?}");
             if !sleep(pause.min(request.time_left.saturating_sub(begin.elapsed())), request.stop) {

@@ -1,5 +1,5 @@
-//! Fits a conversation into a model's context window. Old observations are dropped whole and permanently, so that the rest is a
-//! prefix that the provider's cache knows.
+//! Fits a conversation into a model's context window. Old observations are dropped completely and permanently, so that the beginning
+//! of later requests is in the provider's cache.
 
 use passnet_record::agent::Message;
 

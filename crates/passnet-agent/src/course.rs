@@ -24,7 +24,7 @@ use crate::{
     teach::{Approach, Lesson, Teacher, lessons},
 };
 
-/// Limits of an attempt of the teacher. They are never reached, because the teacher ends by itself.
+/// Limits of an attempt of the teacher. They are never reached, because a lesson always ends.
 const LIMITS: AttemptLimits = AttemptLimits {
     steps: 50,
     tokens: None,
@@ -63,14 +63,14 @@ struct Unit {
 /// All lessons on the tasks of a suite. `Display` counts them.
 pub struct Course {
     units: Vec<Unit>,
-    /// Styles, which decide what lesson an attempt is.
+    /// Styles, on which the lesson of an attempt number depends.
     numbering: String,
     /// Tasks without lessons because of an error, each with the error.
     pub left_out: Vec<(String, LessonError)>,
 }
 
 impl Course {
-    /// Prepares the lessons of some styles, each one once, on all graphs of a task together, or on each graph by itself.
+    /// Prepares the lessons of some styles, each lesson once, on all graphs of a task together, or on each graph separately.
     pub fn prepare(evaluator: &Evaluator, suite: &Suite, each_graph: bool, styles: &BTreeSet<Style>) -> Self {
         let parts = parts(suite, each_graph);
         let (units, next) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
@@ -99,8 +99,8 @@ impl Course {
         // By name first: the number of an attempt must not depend on which thread finished first.
         course.units.sort_by(|a, b| (&a.task.id, a.part).cmp(&(&b.task.id, b.part)));
         course.drop_duplicates();
-        // Short units come first, so that a run that is ended early has the most to show; no task waits for the second
-        // graph of another.
+        // Short units come first, so that a run that ends early has the most trajectories. No task waits for the second
+        // graph of another task.
         course.units.sort_by_key(|unit| (unit.part, unit.time));
         course
     }

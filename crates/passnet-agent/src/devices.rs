@@ -11,7 +11,7 @@ pub trait Devices: fmt::Debug + Send + Sync {
     /// Admits an action of a client that needs a device, until [`Self::leave`].
     ///
     /// # Errors
-    /// If the client has to come back later.
+    /// If the client has to retry later.
     fn admit(&self, client: &FleetClient) -> Result<(), Busy>;
 
     /// Ends an action that was admitted.
@@ -50,13 +50,13 @@ pub trait Devices: fmt::Debug + Send + Sync {
     fn page(&self) -> String;
 }
 
-/// A client has to come back later.
+/// A client has to retry later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Busy {
     /// True if the client is over its quota, false if the queue of all clients is full.
     pub quota: bool,
-    /// Time after which it is worth trying again.
+    /// Time after which the client should retry.
     pub retry_after: Duration,
     /// Text for the client.
     pub message: String,

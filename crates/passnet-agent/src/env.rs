@@ -1,8 +1,8 @@
 //! The training environment: episodes by JSON, one request and one reply at a time.
 //!
 //! The messages are types of [`passnet_record::env`]. On a fleet, an action that needs a device is refused with `retry_after_s` if
-//! the client is over its quota or the queue is full; nothing was done. A `step` with the `key` of the one before gets the same
-//! reply again, so a client whose connection broke may repeat it.
+//! the client is over its quota or the queue is full; the action was not carried out. A `step` with the `key` of the previous step gets
+//! the same reply again, so a client whose connection broke may repeat the request.
 //!
 //! Sessions run concurrently. A [`transport`](crate::transport) calls [`EnvServer::answer`] from any number of threads.
 
@@ -49,7 +49,8 @@ const MAX_SESSIONS: usize = 4096;
 
 /// Requests in progress at a time, without a fleet.
 const MAX_REQUESTS: usize = 256;
-/// Requests in addition to the actions of a fleet: those that need no device, and those that are asked to come back.
+/// Number of requests in addition to the actions of a fleet: requests that need no device, and requests that are refused with a hint to
+/// retry.
 const MORE_REQUESTS: usize = 1024;
 
 /// Options of episodes.
@@ -186,7 +187,7 @@ impl EnvServer {
         let StepRequest { session, action, key } = request;
         let episode = self.session(session)?;
         let mut episode = episode.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the check for the end: the repeated request may be the one that ended the episode.
+        // Before the check for the end, because the repeated request may have ended the episode.
         if let Some((last, reply)) = &episode.last
             && key.as_ref() == Some(last)
         {
@@ -249,7 +250,7 @@ impl EnvServer {
                 outcome.evaluations.push(seen.clone());
             }
             outcome.messages.push(observed(&call.id, &call.name, &observation));
-            // A check of the rules alone is not reported: nothing ran, and a policy that checks first should not look worse.
+            // A check of the rules alone is not counted: no pass ran, and a policy that checks first should not look worse.
             if observation.outcome.judged().is_some() {
                 outcome.findings.extend(observation.outcome.findings);
             }

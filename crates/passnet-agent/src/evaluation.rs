@@ -1,7 +1,7 @@
 //! Evaluations of a pass directory on the graphs of a task, with and without timing.
 //!
-//! A *verdict* is what the referee says about one graph. A [`TaskEvaluation`] summarises the verdicts of all graphs of a task in
-//! a score and a reward; a [`TaskCheck`] summarises verdicts without timing and has neither.
+//! A *verdict* is the referee's result for one graph. A [`TaskEvaluation`] summarises the verdicts of all graphs of a task as a
+//! score and a reward. A [`TaskCheck`] summarises verdicts without timing, so it has neither score nor reward.
 
 use passnet_lint::Finding;
 use passnet_record::{

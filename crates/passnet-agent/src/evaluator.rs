@@ -1,4 +1,4 @@
-//! The referee as an agent uses it: queued, cached, lint rules first, and the CPU before another device.
+//! The evaluator of an agent: adds a queue and a cache to the referee, and checks lint rules and the CPU before another device.
 
 mod explain;
 
@@ -25,7 +25,7 @@ use crate::{
     task::Task,
 };
 
-/// Evaluates pass directories; shared by all attempts of a run. Clones share everything but their client.
+/// Evaluates pass directories for all attempts of a run. Clones share everything except their client.
 #[derive(Clone, Debug)]
 pub struct Evaluator {
     referee: Arc<Referee>,
@@ -100,8 +100,8 @@ impl Evaluator {
         }
     }
 
-    /// Has these devices evaluate for a client. The referee still gives settings, keys and the verdicts of the integrity rules, so
-    /// its fingerprint has to be that of the devices ([`Referee::keyed_as`]).
+    /// Makes these devices evaluate for a client. Settings, keys and the verdicts of the integrity rules still come from the referee,
+    /// so its fingerprint has to be that of the devices ([`Referee::keyed_as`]).
     #[must_use]
     pub fn on_devices(mut self, devices: Arc<dyn Devices>, client: FleetClient) -> Self {
         self.fleet = Some(Fleet { devices, client });
@@ -167,8 +167,8 @@ impl Evaluator {
                 if scope == EvaluationScope::Visible
                     && let Some(verdict) = self.rejection(graph, &candidate, &findings)?
                 {
-                    // As an error, so that the cache does not keep it: the rejection is of the CPU, and the key is
-                    // that of the device.
+                    // Returned as an error, so that the cache does not keep it: the CPU rejected the passes, but the
+                    // key is that of the device.
                     return Err(NoVerdict::Rejected(Box::new(verdict)));
                 }
                 Ok(self.judge(graph, &candidate, &findings, true)?)
@@ -244,7 +244,7 @@ impl Evaluator {
         findings: &[Finding],
         timed: bool,
     ) -> Result<Verdict, EvalError> {
-        // The referee of this machine answers passes that the rules stop: that needs no device.
+        // For passes that the rules stop, the referee of this machine answers, because this needs no device.
         if let Some(Fleet { devices, client }) = self.fleet.as_ref().filter(|_| self.may_run(findings)) {
             return devices.evaluate(client, graph, candidate, timed);
         }

@@ -1,4 +1,4 @@
-//! Facts about a graph that need no measurement of it: types, bytes, and a bound on the time.
+//! Facts about a graph that need no measurement of the graph: types, bytes, and a bound on the time.
 
 use std::{fmt::Write as _, sync::OnceLock, time::Instant};
 

@@ -1,4 +1,4 @@
-//! Facts about the machine for the model: cores, SIMD, device, versions.
+//! Facts about the machine, as text for the model: cores, SIMD, device, versions.
 
 use std::num::NonZero;
 

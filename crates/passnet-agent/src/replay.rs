@@ -39,8 +39,8 @@ pub fn replay(evaluator: &Evaluator, task: &Task, trajectory: &Trajectory) -> Re
     let mut replayed = Vec::new();
     for (reply, step) in replies(&trajectory.messages).zip(&trajectory.steps) {
         for (call, run) in reply.tool_calls.iter().zip(&step.tools) {
-            // The new toolbox carries the files from call to call, so even calls whose results are not
-            // compared are made.
+            // Calls whose results are not compared are made too, because they change the files of the
+            // toolbox.
             let now = toolbox.call(context, call)?;
             let pair = run.outcome.evaluation.as_ref().zip(now.outcome.evaluation.as_ref());
             let before = outcome(&run.outcome);
@@ -74,7 +74,7 @@ pub struct ReplayedTrajectory {
 /// Error of [`replay_trajectory`].
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The suite is another one.
+    /// The suite is not that of the trajectory.
     #[error("the suite has no task `{0}`")]
     NoTask(String),
     /// A graph cannot be read.
@@ -85,7 +85,7 @@ pub enum ReplayError {
     Eval(#[from] EvalError),
 }
 
-/// Carries out all calls of a trajectory again, at the task of the suite that it was about.
+/// Carries out all calls of a trajectory again, on the same task of the suite.
 ///
 /// # Errors
 /// Fails if the suite has no such task, or the referee does not work.
@@ -96,7 +96,7 @@ pub fn replay_trajectory(
 ) -> Result<ReplayedTrajectory, ReplayError> {
     let facts = &trajectory.setup.task;
     let record = suite.record.tasks.iter().find(|task| task.id == facts.id);
-    // The run may have been about a part of the graphs.
+    // The run may have used only a part of the graphs.
     let mut record = record.ok_or_else(|| ReplayError::NoTask(facts.id.clone()))?.clone();
     record.graphs.retain(|graph| facts.visible.contains(graph));
     Ok(ReplayedTrajectory {

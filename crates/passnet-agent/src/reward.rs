@@ -1,14 +1,14 @@
-//! Score and reward of an evaluation: a score to choose by, a reward to train by.
+//! Score and reward of an evaluation. The score selects the best passes; the reward is for training.
 //!
-//! `docs/reference/trajectories.md` defines the reward. It cannot be farmed: one wrong graph makes it 0, doing nothing makes it 0, and a
-//! speed-up counts only up to the lower end of its confidence interval.
+//! `docs/reference/trajectories.md` defines the reward. A policy cannot game it: the reward is 0 if a graph is wrong or if there are no
+//! passes, and a speed-up counts only up to the lower end of its confidence interval.
 
 use passnet_record::{Status, agent::Reward};
 use passnet_score::{GraphOutcome, Speedup, sound_credit};
 
 /// Credit of a graph on which the passes are wrong, as in the sound score.
 const ERROR_BASE: f64 = 0.1;
-/// Smallest speed-up that counts; noise of a busy machine can fake less.
+/// Smallest speed-up that counts. Smaller ones can be noise of a busy machine.
 const LEAST_SPEEDUP: f64 = 1.02;
 /// Speed-up that earns the full reward of 1.
 const FULL_SPEEDUP: f64 = 8.0;

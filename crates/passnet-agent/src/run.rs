@@ -109,7 +109,7 @@ pub struct RunPlan<'a> {
     pub suite: &'a Suite,
     /// Attempts in the order in which they start.
     pub assignments: &'a [PlannedAttempt<'a>],
-    /// Name of what the numbers of attempts mean, if they mean more than an order: a run is resumed under the same one only.
+    /// Name of the meaning of attempt numbers, if they are more than an order. A run is resumed only with the same name.
     pub numbering: Option<&'a str>,
 }
 
@@ -163,7 +163,7 @@ pub fn run(
             Err(error) => unreadable.push((record.id.clone(), error.to_string())),
         }
     }
-    // Attempts outermost: a run that ends early has tried each task about equally often.
+    // The outer loop is over attempts, so that a run that ends early has tried each task about equally often.
     let of_attempt = |attempt| tasks.iter().map(move |task| PlannedAttempt { task, attempt, styles: &[] });
     let assignments: Vec<PlannedAttempt<'_>> = (0..options.attempts).flat_map(of_attempt).collect();
     let plan = RunPlan { suite, assignments: &assignments, numbering: None };
@@ -206,7 +206,7 @@ pub fn run_assigned(
         next: AtomicUsize::new(0),
         halt: AtomicBool::new(false),
         halted: Mutex::new(None),
-        // A budget is for the run, not for this start of it.
+        // The budget is for the whole run, including earlier starts.
         spent: Mutex::new(spent_before(directory)?),
         ended: Mutex::default(),
         dropped: AtomicUsize::new(0),
@@ -299,15 +299,15 @@ impl AttemptsState<'_> {
             suite: &self.plan.suite.record,
             task,
             attempt,
-            // Not by task: attempts at one task have to differ, those at different tasks have different
-            // prompts anyway.
+            // The seed does not depend on the task: attempts at one task have to differ, and attempts at
+            // different tasks have different prompts.
             seed: self.options.seed.wrapping_add(u64::from(attempt)),
             limits: self.options.limits,
             templates: &self.options.templates,
         };
         let directory = attempt_directory(self.directory, &task.id, attempt);
         run_attempt(plan, self.evaluator, self.model, &directory, &self.halt, &|event| {
-            // Counted at once, not when the attempt ends: the budget has to stop attempts that are under way.
+            // Counted now and not at the end of the attempt, because the budget has to stop running attempts.
             if let JournalEvent::Reply { usage, .. } = event {
                 self.spend(*usage);
             }
@@ -327,7 +327,7 @@ impl AttemptsState<'_> {
     }
 
     fn stop_all(&self, why: String) {
-        // The first reason stays. Other threads fail for the same one a moment later.
+        // The first reason is kept. Other threads fail for the same reason a moment later.
         self.halted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.halt.store(true, Ordering::Relaxed);
     }

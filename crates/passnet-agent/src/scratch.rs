@@ -33,7 +33,7 @@ pub(crate) enum ScratchError {
         /// Names that the order lists.
         listed: Vec<String>,
     },
-    /// The pattern has a constant that cannot leave its process, or the worker reports a graph that is none.
+    /// The pattern has a constant that cannot be sent to another process, or the worker reports an invalid graph.
     #[error("the pattern of `{name}` cannot be run as a graph: {why}")]
     Pattern {
         /// Name of the pass.
@@ -41,7 +41,7 @@ pub(crate) enum ScratchError {
         /// Reason.
         why: String,
     },
-    /// Another number of inputs than the pattern has parameters.
+    /// The number of inputs differs from the number of the pattern's parameters.
     #[error("`{name}` has the parameters {}, and {given} inputs were given", .parameters.join(", "))]
     Inputs {
         /// Name of the pass.
@@ -93,7 +93,7 @@ pub(crate) fn scratch(
 fn alone(passes: &PassDirectory, name: &str) -> PassDirectory {
     let others = passes.files().iter().filter(|(file, _)| file != ORDER_FILE).cloned();
     let order = serde_json::to_vec(&[name]).unwrap_or_default();
-    // The files of a directory with another text of one of them are a directory too.
+    // Changing the text of one file leaves a valid directory, so this does not fail.
     PassDirectory::new(others.chain([(ORDER_FILE.to_owned(), order)])).unwrap_or_else(|_| passes.clone())
 }
 

@@ -45,7 +45,7 @@ impl Semaphore {
         queue.waiting.pop_front();
         queue.free -= 1;
         drop(queue);
-        // Wakes all waiters, because a condition variable cannot wake only the one whose turn it is.
+        // Wakes all waiting threads, because a condition variable cannot wake only the next one in order.
         self.changed.notify_all();
         Permit(self)
     }

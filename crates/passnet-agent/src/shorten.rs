@@ -5,7 +5,7 @@ pub fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    // Errors have their cause at the end and their context at the beginning; the beginning gets more.
+    // Errors have their context at the beginning and their cause at the end. The beginning gets two thirds of the space.
     let head = text.floor_char_boundary(limit * 2 / 3);
     let tail = text.ceil_char_boundary(text.len() - limit / 3);
     format!("{}\n[... {} bytes left out ...]\n{}", &text[..head], tail - head, &text[tail..])

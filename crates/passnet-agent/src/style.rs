@@ -61,7 +61,7 @@ pub fn learnt_messages(trajectory: &Trajectory) -> Vec<bool> {
         } else if edits(call) {
             unjudged.push(index);
         }
-        // A verdict is about the passes. So is a profile, which fails if they do.
+        // A failed evaluation or profile is the fault of the passes, not of the call.
         if !outcome.ok && !is_wrong && judged.is_none() && call.name != "profile" {
             learnt[index] = false;
         }

@@ -1,7 +1,7 @@
 //! The teacher: presents the built-in author's passes as a model would develop them.
 //!
-//! It implements [`LanguageModel`]: it inspects a graph, writes a first draft, evaluates it, and continues to a faster or a corrected
-//! one. It repeats only numbers from observations, so that each of them is measured.
+//! The teacher implements [`LanguageModel`]: it inspects a graph, writes a first draft, evaluates it, and continues to a faster or a
+//! corrected draft. It repeats only numbers from observations, so that each number is measured.
 
 mod edit;
 mod lesson;
@@ -72,7 +72,7 @@ impl LanguageModel for Teacher {
     }
 }
 
-/// Next move of the teacher.
+/// A move of the teacher.
 enum Move {
     Look,
     /// Edits the files towards a draft; `begins` marks the first edits of the draft.
@@ -111,8 +111,8 @@ fn plan(lesson: &Lesson) -> Vec<Move> {
 }
 
 fn act(lesson: &Lesson, messages: &[Message], done: usize) -> Reply {
-    // All that the teacher says about speed is quoted from here: a measurement of this machine, not a
-    // prediction.
+    // The teacher quotes all statements about speed from these observations, so they are measurements of this
+    // machine and not predictions.
     let seen = LastObservations::of(messages);
     let call = |index: usize, name: &str, arguments: Value| ToolCall {
         id: format!("call_{done}_{index}"),

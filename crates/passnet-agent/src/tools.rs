@@ -104,7 +104,7 @@ impl Toolbox {
                 Observation::of(Err(format!("there is no tool `{other}`; there are {}", known.join(", "))))
             }
         };
-        // One place for all tools: a single long observation could fill the context of a small model.
+        // The limit applies to all tools, because one long observation could fill the context of a small model.
         observation.content = shortened(&observation.content, MAX_OBSERVATION);
         observation.outcome.wall_ns = begin.elapsed().as_nanos() as u64;
         Ok(observation)

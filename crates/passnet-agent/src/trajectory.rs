@@ -27,7 +27,7 @@ fn new_trajectory(header: &JournalHeader, events: &[JournalEvent], end: &Attempt
     let spent = |step: &Step| step.latency_ns + step.tools.iter().map(|tool| tool.outcome.wall_ns).sum::<u64>();
     let text = serde_json::to_vec(&messages).unwrap_or_default();
     let setup = header.setup.clone();
-    // No times: a trajectory keeps its id when it is built again from its journal.
+    // The id does not depend on times, so a trajectory has the same id when it is built again from its journal.
     let parts = [setup.task.id.as_bytes(), setup.model.as_bytes(), &setup.attempt.to_le_bytes(), &text];
     Trajectory {
         schema_version: TRAJECTORY_VERSION,
@@ -75,7 +75,7 @@ pub fn conduct_of(trajectory: &Trajectory) -> Conduct {
         let evaluated = outcome.evaluation.as_ref().map(|evaluation| evaluation.graphs.as_slice());
         evaluated.or(outcome.check.as_ref().map(|check| check.graphs.as_slice()))
     });
-    // The last state that anything was run on. Edits after it were never judged.
+    // Uses the last state that was evaluated or checked, because later edits were never judged.
     let ends_clean = states.next_back().is_some_and(|graphs| !broken(graphs));
     let kept_clean = trajectory.evaluation.as_ref().is_some_and(|evaluation| !evaluation.is_cheating());
     if ends_clean && kept_clean { Conduct::Corrected } else { Conduct::Broken }

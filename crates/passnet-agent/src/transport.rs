@@ -98,7 +98,7 @@ fn answer_to(server: &EnvServer, request: HttpRequest) -> HttpAnswer {
     let body = match request {
         HttpRequest::Post(body) => body,
         HttpRequest::Get(path) => return page(server, &path),
-        // A page of another site may not run passes here.
+        // Pages of other sites must not run passes here.
         HttpRequest::OfBrowser => {
             return HttpAnswer::error("403 Forbidden", "pages of a browser are not served");
         }

@@ -1,4 +1,5 @@
-//! Admission of actions: limits on the number that run or wait, for all clients together and for each. Pure: no clock, no IO.
+//! Admission of actions: limits on the number of running and waiting actions, for all clients together and for each client. It uses
+//! neither a clock nor IO.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -51,7 +52,7 @@ impl Admissions {
     /// Admits an action of a client.
     pub(crate) fn admit(&mut self, client: &str, retry_after: Duration) -> Result<(), AdmissionRefusal> {
         let actions = self.held.get(client).copied().unwrap_or_default();
-        // The quota first: a client that is over it would be refused in an empty queue too.
+        // The quota is checked first, because a client over its quota would be refused even if the queue were empty.
         if actions >= self.limits.client {
             self.refused.0 += 1;
             return Err(AdmissionRefusal::Quota { client: client.to_owned(), actions, retry_after });

@@ -19,8 +19,8 @@ use crate::error::{FleetError, message};
 
 /// Number of lines of stderr that are kept for error messages.
 const LAST_LINES: usize = 8;
-/// Time limit for the bridge to end its stations. It is longer than `_END_WAIT` of `python/passnet/_fleet/driver.py`, after which the
-/// bridge ends on its own.
+/// Time limit for the bridge to end its stations. It is longer than `_END_WAIT` of `python/passnet/_fleet/driver.py`, the time after
+/// which the bridge process ends itself.
 const END_WAIT: Duration = Duration::from_secs(20);
 
 /// Command line of the bridge.
@@ -134,7 +134,7 @@ impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
                         return;
                     }
                 }
-                // The last lines of stderr come through another pipe, whose thread may be a moment behind.
+                // The last lines of stderr come through another pipe, and its thread may need a moment to read them.
                 std::thread::sleep(Duration::from_millis(200));
                 let words = words.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut words: Vec<String> = words.iter().cloned().collect();
@@ -171,10 +171,10 @@ impl<E: DeserializeOwned + Send + 'static> Bridge<E> {
 
 impl<E> Drop for Bridge<E> {
     fn drop(&mut self) {
-        // The end of its input asks it to end.
+        // Closing its input asks the bridge to end.
         self.input = None;
         let begin = std::time::Instant::now();
-        // The bridge ends its stations first. Killing it at once would leave them to the cluster.
+        // Waits, because the bridge ends its stations first. If it were killed now, its stations would keep running on the cluster.
         while begin.elapsed() < END_WAIT {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;

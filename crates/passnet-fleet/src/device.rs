@@ -58,9 +58,9 @@ impl ClaimedCores {
             if cores.len() == wanted {
                 break;
             }
-            // The name has the user, because a user cannot write to the lock files of another.
+            // The name contains the user, because users cannot write to each other's lock files.
             let path: PathBuf = directory.join(format!("passnet-{user}-core-{core}.lock"));
-            // A lock and not a file with a process id: the kernel releases it however the process ends.
+            // A lock and not a file with a process id, because the kernel releases a lock when the process ends for any reason.
             if let Some(lock) = FileLock::try_acquire(&path)? {
                 cores.push(core);
                 locks.push(lock);

@@ -159,13 +159,13 @@ impl<'a> Driver<'a> {
                 self.done(LeaseId(lease), complete);
                 Ok(())
             }
-            // The others are for the stations' scheduler, and a run asks for no profiles.
+            // `Stations` handles the other replies, and a run requests no profiles.
             _ => Ok(()),
         }
     }
 
     fn news(&mut self, lease: LeaseId, author: usize, id: &GraphId, news: News) -> Result<(), FleetError> {
-        // Before the ledger: even a verdict that is not needed shows that the station lives.
+        // Before the ledger, because even a verdict that is not needed shows that the station is alive.
         self.stations.feed(Event::Progress(lease));
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let Some(settled) = ledger.add(lease, author, id, news)? else { return Ok(()) };
@@ -181,7 +181,7 @@ impl<'a> Driver<'a> {
         let job = self.stations.scheduler.job_of(lease);
         let graphs = job.and_then(|job| self.tasks.get(job.0 as usize));
         let has_all = graphs.is_none_or(|ids| self.ledger.as_ref().is_some_and(|ledger| ledger.has(ids.iter())));
-        // The word of the station is not enough: the task is done when the log has all its verdicts.
+        // A report of the station is not enough: the task is done when the log has all its verdicts.
         if self.stopping || (complete && has_all) {
             return self.stations.feed(Event::Finished(lease));
         }

@@ -15,7 +15,7 @@ pub struct Policy {
     pub quota: Quota,
     /// Health of devices.
     pub health: HealthPolicy,
-    /// Stations that may be lost or fail under one job before it is given up.
+    /// Number of stations that may be lost or fail under one job before the job is given up.
     pub attempts: u32,
     /// Longest time without a message from a station that works or starts.
     pub silence: Duration,
@@ -52,7 +52,7 @@ pub enum Event {
         /// Reason why this run cannot use it at all.
         foreign: Option<String>,
     },
-    /// A station is gone.
+    /// A station was lost.
     Lost(SlotId),
     /// A station reported progress on a lease.
     Progress(LeaseId),

@@ -87,14 +87,14 @@ pub enum Illness {
 impl Illness {
     /// True if verdicts since the last good check are in doubt.
     pub const fn casts_doubt(&self) -> bool {
-        // A slow device measures both sides of a ratio equally slowly, so its ratios stand. A biased one does not.
+        // A slow device measures both sides of a ratio equally slowly, so its ratios are valid. Ratios of a biased device are not.
         matches!(self, Self::Biased { .. })
     }
 }
 
 impl HealthCheck {
-    /// Reads the verdict of a graph on author `eager` on a device. Times of a CPU that others use fluctuate without a fault of the
-    /// machine, and verdicts there say so themselves: on a CPU an unstable measurement is one, and its wide interval is judged.
+    /// Reads the verdict of a graph on author `eager` on a device. Times of a shared CPU fluctuate without a fault of the machine, so
+    /// on a CPU an unstable measurement is accepted, and its wide interval is judged.
     ///
     /// # Errors
     /// If it has no measurement, or on an accelerator none that settled.
@@ -118,7 +118,7 @@ pub(crate) struct Peers(BTreeMap<SlotId, f64>);
 impl Peers {
     /// Judges a check. The time of a healthy device joins those of its peers.
     pub(crate) fn judge(&mut self, slot: SlotId, check: &HealthCheck, policy: &HealthPolicy) -> Result<(), Illness> {
-        // First, because it explains a biased or slow measurement better than these explain themselves.
+        // Checked first, because memory of another process explains a biased or slow measurement.
         if check.memory_bytes > policy.foreign_memory_bytes {
             return Err(Illness::ForeignMemory { mib: check.memory_bytes >> 20 });
         }
@@ -140,7 +140,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Forgets a device whose station was lost.
+    /// Removes the time of a device whose station was lost.
     pub(crate) fn forget(&mut self, slot: SlotId) {
         self.0.remove(&slot);
     }

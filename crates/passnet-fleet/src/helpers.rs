@@ -1,7 +1,7 @@
 //! Helpers of a cluster: they answer the questions that stages of the dataset ask PyTorch.
 //!
-//! The stage itself runs on the driver and writes its tables as on one machine. Only the questions travel, so that the files are the same
-//! byte for byte, and what the stage keeps of an interrupted call is kept here as well.
+//! The stage itself runs on the driver and writes its tables as on one machine. Only the questions are sent to the cluster. So the files
+//! are the same byte for byte, and an interrupted stage keeps the same intermediate results.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -25,11 +25,11 @@ use crate::{
 const ATTEMPTS: u32 = 4;
 /// Connections that may fail without an answer in between.
 const CONNECTIONS: u32 = 5;
-/// Longest wait for news before questions are handed out.
+/// Longest wait for events before questions are sent to helpers.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Receives the reason why no question can be answered any more, and ends the command: an error of the cluster must not be taken
-/// for one of a graph.
+/// Receives the reason why no question can be answered any more, and ends the command. An error of the cluster must not count as an error
+/// of a graph.
 pub type GiveUp = dyn Fn(FleetError) + Send + Sync;
 
 /// Helper processes of a cluster. Dropping it ends them.
@@ -68,7 +68,7 @@ impl HelperShared {
 }
 
 impl HelperFleet {
-    /// Starts the bridge, which starts helpers. Questions wait until the first helper is there.
+    /// Starts the bridge, which starts helpers. Questions wait until the first helper has joined.
     ///
     /// # Errors
     /// If the bridge cannot be started.
@@ -121,7 +121,7 @@ impl Drop for HelperFleet {
     fn drop(&mut self) {
         self.shared.state().closing = true;
         if let Some(dispatcher) = self.dispatcher.take() {
-            // It panics nowhere; an error was given to `give_up`.
+            // The thread does not panic, and errors went to `give_up`.
             let _ = dispatcher.join();
         }
     }
@@ -140,7 +140,7 @@ impl Runner for FleetRunner<'_> {
         self.fleet.ask(self.helper, self.memory_bytes, question)
     }
 
-    /// Returns the number of helpers that there are now. One more question is always waiting for a helper that comes free.
+    /// Returns the number of questions to have in progress: one per helper, and one more that waits for a free helper.
     fn width(&self) -> usize {
         self.fleet.shared.state().slots.len() + 1
     }
@@ -165,7 +165,7 @@ fn serve(
             Some(BridgeNews::Garbage(error)) => return Err(error),
             Some(BridgeNews::Ended(words)) => {
                 state.failures += 1;
-                // A cluster that was never reached has a wrong address, which trying again does not fix.
+                // If the cluster was never reached, its address is probably wrong, and another attempt does not help.
                 if !connected || state.failures >= CONNECTIONS {
                     return Err(FleetError::Unreachable { times: state.failures, message: words });
                 }
@@ -197,7 +197,7 @@ impl HelperState {
             ClusterEvent::Joined { slot, .. } => drop(self.slots.insert(slot, None)),
             ClusterEvent::Line { slot, line } => {
                 let answer: HelperAnswer = message(&line)?;
-                // An answer of a helper that was believed lost is ignored: its question was asked again.
+                // Ignores an answer of a helper that was believed lost, because its question was asked again.
                 if let Some(held) = self.slots.get_mut(&slot).filter(|held| **held == Some(answer.id)) {
                     *held = None;
                     self.failures = 0;

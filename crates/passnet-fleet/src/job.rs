@@ -8,6 +8,6 @@ pub struct SlotId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
-/// The right of a job to a station, until it is done or the station is gone.
+/// The right of a job to a station, until the job is done or the station is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);

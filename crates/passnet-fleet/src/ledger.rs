@@ -1,7 +1,7 @@
 //! The logs of a run over a fleet, one for each author. Only the driver writes them.
 //!
-//! The authors of a task are compared with each other. So the verdicts of a graph are written when all authors have theirs, from
-//! one lease: those of a lease that is lost half-way are dropped and reached again together.
+//! The authors of a task are compared with each other. So the verdicts of a graph are written only when all authors have a verdict from
+//! the same lease. If a lease is lost, its incomplete verdicts are dropped, and the graph is evaluated again for all authors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -124,8 +124,8 @@ impl Ledger {
         id: &GraphId,
         news: News,
     ) -> Result<Option<Vec<(Verdict, bool)>>, FleetError> {
-        // The number comes from another process. A settled graph can be reported again by a lease that was believed
-        // lost.
+        // The number comes from another process, so it is checked. A lease that was believed lost can report a settled
+        // graph again.
         if author >= self.stores.len() || self.settled.contains(id) {
             return Ok(None);
         }
@@ -180,7 +180,7 @@ impl Ledger {
         for id in ids {
             self.settled.remove(id);
             for verdicts in &mut self.verdicts {
-                // Forgotten here but not in the log: the station must not skip the graph, and readers of the log take
+                // Removed here, so that the station does not skip the graph, but not from the log: readers of the log use
                 // the later verdict.
                 verdicts.remove(id);
             }

@@ -1,4 +1,4 @@
-//! The questions of stages and their answers, and the process on a node that answers them.
+//! The questions that stages ask PyTorch, their answers, and the process on a node that answers them.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -16,8 +16,8 @@ use crate::{
 
 /// Answers questions until the end of the input, one at a time.
 ///
-/// # Errors If a line is not a question of this version, or this node cannot answer any question. The driver then asks another
-/// node.
+/// # Errors
+/// If a line is not a question of this version, or this node cannot answer any question. The driver then asks another node.
 pub fn serve_helpers(input: impl BufRead, mut output: impl Write) -> Result<(), FleetError> {
     end_with_parent();
     let mut pools: BTreeMap<(StageHelper, Option<u64>), HelperPool> = BTreeMap::new();
@@ -45,7 +45,7 @@ pub fn serve_helpers(input: impl BufRead, mut output: impl Write) -> Result<(), 
     Ok(())
 }
 
-/// Returns one helper, after it has answered.
+/// Starts one helper, and returns it after its first answer.
 fn start_pool(helper: StageHelper, memory_bytes: Option<u64>) -> Result<HelperPool, FleetError> {
     let limits = PoolLimits { processes: 1, memory_bytes };
     let pool = HelperPool::with_limits(Interpreter::find(), helper_of(helper), limits);

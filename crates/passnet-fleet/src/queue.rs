@@ -9,7 +9,7 @@ use passnet_record::fleet::Priority;
 
 use crate::job::JobId;
 
-/// Every eighth lease goes to the lower priority first, so that no job waits without end.
+/// Every eighth lease goes to the lower priority first, so that no job waits forever.
 const LEASES_PER_LOWER: u64 = 8;
 
 /// Largest number of clients that are remembered.
@@ -123,7 +123,7 @@ impl FairQueue {
 
     /// Ends the use of a device by a job that was taken.
     pub(crate) fn release(&mut self, client: &str, priority: Priority, used: Duration, finished: bool) {
-        // Lost leases are left out of the mean: their time says nothing about the job.
+        // Lost leases are not part of the mean, because their time does not depend on the job.
         if finished {
             self.finished = self.finished.saturating_add(1);
             let (mean, used) = (self.mean.as_secs_f64(), used.as_secs_f64());
@@ -135,7 +135,7 @@ impl FairQueue {
         }
     }
 
-    /// Removes a waiting job; true if it was there.
+    /// Removes a waiting job. Returns whether it was in the queue.
     pub(crate) fn remove(&mut self, job: JobId, client: &str, priority: Priority) -> bool {
         let Some(entry) = self.clients.get_mut(&(priority, client.to_owned())) else { return false };
         let before = entry.waiting.len();
@@ -160,7 +160,7 @@ impl FairQueue {
         self.clients.iter().map(of).collect()
     }
 
-    /// Forgets idle clients if there are too many. Those that have used the devices least go first, because they lose least.
+    /// Removes idle clients if there are too many. Those with the least device time are removed first, because they lose least.
     fn forget_idle(&mut self) {
         while self.clients.len() >= MAX_CLIENTS {
             let idle = self.clients.iter().filter(|(_, client)| client.running == 0 && client.waiting.is_empty());

@@ -1,4 +1,4 @@
-//! The scheduler: events in, actions out. It has no clock, no processes and no files, so that a simulation runs it unchanged.
+//! The scheduler: it takes events and returns actions. It has no clock, no processes and no files, so a simulation runs the same code.
 //!
 //! ```text
 //!            ready              check is good
@@ -231,7 +231,7 @@ impl Scheduler {
     }
 
     fn finished(&mut self, now: Duration, lease: LeaseId) {
-        // An unknown lease belongs to a station that was believed lost; its job is in the queue again or done.
+        // An unknown lease belongs to a station that was believed lost. Its job is in the queue again, or done.
         let Some((slot_id, lease)) = self.end(lease, |work| work != LeaseWork::Check) else { return };
         let LeaseWork::Job(id) = lease.work else { return };
         if let Some(job) = self.jobs.remove(&id) {
@@ -243,8 +243,8 @@ impl Scheduler {
         slot.since_check.push(id);
         slot.finished += 1;
         slot.busy += now.saturating_sub(lease.begun);
-        // A check is due after a number of leases, not after a time: an idle device measures nothing that a check could
-        // protect.
+        // A check is due after a number of leases and not after a time, because an idle device makes no measurements that a
+        // check could protect.
         if slot.state == StationState::Admitted && every > 0 && slot.since_check.len() >= every {
             self.unchecked.insert(slot_id);
         }
@@ -269,7 +269,7 @@ impl Scheduler {
     fn checked(&mut self, now: Duration, id: LeaseId, check: Result<HealthCheck, Illness>, actions: &mut Vec<Action>) {
         let Some((slot_id, _)) = self.end(id, |work| work == LeaseWork::Check) else { return };
         let judged = check.and_then(|check| self.peers.judge(slot_id, &check, &self.policy.health));
-        // A station that is being ended must not be admitted by a check that was under way.
+        // A check that was in progress must not admit a station that is being ended.
         let Some(slot) = self.slots.get_mut(&slot_id).filter(|slot| slot.state != StationState::Ending) else { return };
         let Err(illness) = judged else {
             slot.failures = 0;

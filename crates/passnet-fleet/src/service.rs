@@ -65,7 +65,7 @@ impl FleetService {
     /// If the cluster cannot be reached, or no station is healthy in time.
     pub fn start(suite: &Suite, settings: &RunSettings, options: &ServiceOptions) -> Result<Self, FleetError> {
         let check = first_readable(suite)?;
-        // Trainers outlive a cluster that starts again, so the service keeps trying.
+        // Trainers keep running while a cluster restarts, so the service keeps trying to connect.
         let stations = Stations::start(&options.fleet, settings, check, None, u32::MAX)?;
         let shared = Arc::new(Mutex::new(ServiceState {
             admissions: Admissions::new(options.limits),
@@ -89,7 +89,7 @@ impl FleetService {
             if let Some(message) = &shared.ended {
                 return Err(FleetError::Unreachable { times: 1, message: message.clone() });
             }
-            // A machine alone is not enough: the first station must have passed its check.
+            // A connected station is not enough: it must also have passed its check.
             if shared.status.counts.admitted > 0
                 && let Some(machine) = &shared.machine
             {
@@ -103,7 +103,7 @@ impl FleetService {
         }
     }
 
-    /// The machine that verdicts are of.
+    /// Returns the machine on which verdicts are measured.
     pub fn machine(&self) -> &Fingerprint {
         &self.machine
     }
@@ -124,7 +124,7 @@ impl FleetService {
         lock(&self.shared).admissions.leave(&client.name);
     }
 
-    /// Evaluates one candidate on one graph and waits for the answer. A station that is lost meanwhile costs time only.
+    /// Evaluates one candidate on one graph and waits for the answer. If a station is lost in the meantime, another one evaluates.
     ///
     /// # Errors
     /// If there is no station for a long time, or the job lost too many of them.

@@ -9,7 +9,7 @@ use crate::job::{JobId, LeaseId};
 pub(crate) struct Lease {
     pub(crate) work: LeaseWork,
     pub(crate) begun: Duration,
-    /// Time of the last sign of life.
+    /// Time of the last message.
     pub(crate) seen: Duration,
 }
 
@@ -90,8 +90,8 @@ impl Slot {
         self.state == StationState::Admitted && self.jobs() < self.capacity
     }
 
-    /// Returns whether a station on the list for a check can have it now. One that works has it among its leases, one that was
-    /// set aside when they are over.
+    /// Returns whether a station on the list for a check can be checked now. A working station is checked while its leases run, and a
+    /// station that was set aside is checked after its leases have ended.
     pub(crate) fn wants_check(&self, now: Duration) -> bool {
         match self.state {
             StationState::Unchecked => self.leases.is_empty(),

@@ -34,8 +34,8 @@ pub struct StageRun<'a> {
     pub graphs: usize,
     /// Bridge to the cluster.
     pub bridge: &'a BridgeConfig,
-    /// Ends the tasks when it becomes true. Results that are there stay. It is set when all results are there: the merge that follows
-    /// can be repeated, so an interrupt may end it at once.
+    /// Ends the tasks when it becomes true. Existing results are kept. The run sets it after the last result: the merge that follows can
+    /// be repeated, so an interrupt may end the merge immediately.
     pub stop: &'a AtomicBool,
     /// Called for each step.
     pub progress: &'a dyn Fn(TaskProgress<'_>),

@@ -46,9 +46,9 @@ impl Replies {
     }
 }
 
-/// Lets the kernel end this process together with the thread that started it: an actor or a task of the cluster.
+/// Makes the kernel end this process when the thread that started it ends. That thread belongs to an actor or a task of the cluster.
 pub fn end_with_parent() {
-    // It fails for no valid signal.
+    // This cannot fail for a valid signal.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
@@ -61,7 +61,7 @@ pub fn serve_station(
     output: impl Write + Send + 'static,
     start: StartReferee<'_>,
 ) -> Result<(), FleetError> {
-    // In addition to the end of the input, which a station that hangs would not see.
+    // In addition to the end of the input, which a hanging station would not notice.
     end_with_parent();
     let replies = Replies(Arc::new(Mutex::new(Box::new(output))));
     let requests = read_requests(input);

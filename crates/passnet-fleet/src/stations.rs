@@ -1,7 +1,7 @@
-//! The stations of a cluster, with the scheduler over them: opens stations, carries out what the scheduler decides,
-//! connects again.
+//! The stations of a cluster and their scheduler: opens stations, carries out the scheduler's actions, and reconnects after a
+//! lost connection.
 //!
-//! A run and the service for trainers use it alike: they submit jobs, send a parcel for each lease, and read the replies.
+//! A run and the service for trainers use it in the same way: they submit jobs, send a parcel for each lease, and read the replies.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -35,7 +35,7 @@ const LONGEST_PAUSE: u32 = 5;
 /// News for the owner of the stations.
 #[derive(Debug)]
 pub(crate) enum StationsNews {
-    /// The machine that verdicts are of; before the first lease.
+    /// The machine on which verdicts are measured. Sent before the first lease.
     Machine(Fingerprint),
     /// A job got a station: send its parcel.
     Lease { slot: SlotId, lease: LeaseId, job: JobId },
@@ -69,7 +69,7 @@ pub(crate) struct Stations {
     check: GraphParcel,
     /// The machine of all stations; the first one decides if none is given.
     machine: Option<Fingerprint>,
-    /// Places of the stations that there are.
+    /// Locations of the current stations.
     places: BTreeMap<SlotId, StationLocation>,
     /// Reasons why stations were set aside.
     reasons: BTreeMap<SlotId, String>,
@@ -151,7 +151,7 @@ impl Stations {
         &self.last_reason
     }
 
-    /// A verdict has come: the connection works.
+    /// Resets the count of failed connections. Called after a verdict has arrived.
     pub(crate) fn has_worked(&mut self) {
         self.reconnects = 0;
     }
@@ -192,7 +192,7 @@ impl Stations {
         views
     }
 
-    /// StationLocation of a station, if it is there.
+    /// Returns the location of a station; `None` if it is not connected.
     pub(crate) fn place(&self, slot: SlotId) -> Option<&StationLocation> {
         self.places.get(&slot)
     }
@@ -243,7 +243,7 @@ impl Stations {
 
     fn reply(&mut self, slot: SlotId, reply: StationReply) {
         if !self.places.contains_key(&slot) {
-            // A station that was lost, on a connection that is slower than the news.
+            // The station was lost, and this message arrived later.
             return;
         }
         match reply {

@@ -16,7 +16,7 @@ use crate::{
     view::StationView,
 };
 
-/// Rates on the page are of this time.
+/// Time over which rates on the page are computed.
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Work of one device.
@@ -49,7 +49,7 @@ impl FleetStatus {
         device.evaluations += 1;
         device.busy += time;
         device.recent.push_back(Instant::now());
-        // A mean that forgets: the hint for clients follows the jobs of now.
+        // An exponential mean, so that the hint for clients follows recent jobs.
         self.mean = if self.mean.is_zero() { time } else { self.mean.mul_f64(0.9) + time.mul_f64(0.1) };
     }
 

@@ -1,7 +1,7 @@
-//! Tasks of a stage of the dataset on a cluster: a folder with a shard in, a folder with its result out.
+//! Tasks of a stage of the dataset on a cluster. The input of a task is a folder with a shard; its output is a folder with the result.
 //!
 //! The cluster runs `passnet fleet shard` on a copy of each folder. The result of the shard `NAME` is the folder `NAME.out` next to it,
-//! which appears whole or not at all. A task that is lost is tried again, and a result that comes twice is the same.
+//! which is written atomically. A lost task is started again. A result that arrives twice is the same both times.
 
 use std::{
     ffi::OsString,
@@ -69,15 +69,15 @@ pub enum TaskProgress<'a> {
     Note(String),
 }
 
-/// Returns the folder with the result of a shard.
+/// Returns the path of the folder with the result of a shard.
 pub(crate) fn result_of(shard: &Path) -> PathBuf {
     let mut name = shard.file_name().unwrap_or_default().to_owned();
     name.push(".out");
     shard.with_file_name(name)
 }
 
-/// Runs all shards that have no result yet. Returns false if it was stopped before all results were there. `stop` ends it at once:
-/// results that are there stay, and the next call continues.
+/// Runs all shards without a result. Returns false if it was stopped before all results existed. `stop` ends it immediately: existing
+/// results are kept, and the next call continues.
 ///
 /// # Errors
 /// If the cluster is out of reach, or a shard was given up; all other shards have results then.

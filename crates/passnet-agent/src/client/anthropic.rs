@@ -57,7 +57,7 @@ fn turns(messages: &[Message]) -> Vec<Value> {
 }
 
 fn assistant(reply: &Reply) -> Vec<Value> {
-    // Signed reasoning has to come back unchanged, so the blocks are not built from the parsed reply.
+    // Signed reasoning has to be sent back unchanged, so the blocks are not built from the parsed reply.
     if let Some(Value::Array(blocks)) = &reply.native {
         return blocks.clone();
     }

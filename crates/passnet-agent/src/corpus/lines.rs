@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Compression level of files: trajectories compress well because each repeats the prompts and tools of the last.
 const LEVEL: i32 = 10;
 
-/// A file of JSON lines that appears when it is whole; compressed where its name ends in `.zst`.
+/// A file of JSON lines that appears when it is complete. It is compressed if its name ends in `.zst`.
 pub(super) struct Lines {
     out: Out,
     temporary: PathBuf,

@@ -52,7 +52,7 @@ const OF_RUN: &str = "trajectories.jsonl";
 pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory, ReadError>> + use<>, ReadError> {
     let mut files = Vec::new();
     for path in paths {
-        // All files are opened before the first line is read: a wrong path fails at once, not after an hour.
+        // All files are opened before the first line is read, so that a wrong path fails immediately and not after an hour.
         for path in files_of(path).map_err(|source| ReadError::Io { path: path.clone(), source })? {
             let lines = open(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
             files.push((path, lines));

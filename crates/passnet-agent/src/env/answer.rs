@@ -24,7 +24,7 @@ pub(super) enum EnvBody {
 }
 
 impl EnvAnswer {
-    /// Returns the answer to something that is not a request.
+    /// Returns the answer to a text that is not a request.
     pub(crate) fn error(message: &str) -> Self {
         Self { id: None, body: EnvBody::Refused(RefusedReply::error(message)) }
     }

@@ -10,7 +10,7 @@ use crate::devices::Busy;
 pub(super) enum Refusal {
     /// The request is not valid, or the referee does not work.
     Error(String),
-    /// The client has to come back later.
+    /// The client has to retry later.
     Busy(Busy),
 }
 

@@ -13,7 +13,7 @@ const MAX_REASON: usize = 3000;
 
 /// Describes verdicts: one line per graph, then the reasons. Held-out graphs are never mentioned.
 pub(super) fn explain(verdicts: &[TaskVerdict], worth: &str) -> String {
-    // Even a count would tell the model something about graphs that it must not know.
+    // Even a count would reveal something about the held-out graphs to the model.
     let shown: Vec<&TaskVerdict> = verdicts.iter().filter(|graph| !graph.held_out).collect();
     let correct = shown.iter().filter(|graph| graph.verdict.status == Status::Correct).count();
     let noun = if shown.len() == 1 { "graph" } else { "graphs" };

@@ -72,7 +72,7 @@ fn replacement(name: &str, old: &str, new: &str) -> Option<Edit> {
     if changed > MAX_CHANGED || old.ends_with('\n') != new.ends_with('\n') {
         return None;
     }
-    // Lines around it, until the text occurs once.
+    // Adds lines around the change until the text occurs once.
     loop {
         let part = |lines: &[&str]| lines[head..lines.len() - tail].join("\n");
         let (from, to) = (part(&before), part(&after));

@@ -1,6 +1,6 @@
 //! Lessons: states of a pass directory, from a first one to the final passes of the built-in author.
 //!
-//! A first draft is right but leaves speed on the table, in a way that people do (a kernel for each operation, the graph in two
+//! A first draft is either right but slower than possible, in a way that is common (a kernel for each operation, the graph in two
 //! halves, one pass of several, other loops or tiles), or it has a mistake. The referee judges each state.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::graph_facts::is_view;
 
 /// Maximum files of a first draft; each one is compiled separately, which takes time.
 const MAX_FILES: usize = 8;
-/// Mistakes of each kind on the same graphs; the graphs decide which.
+/// Largest number of mistakes of each kind on the same graphs. The graphs decide which mistakes.
 const MAX_SLIPS: usize = 3;
 /// Other configurations that a lesson measures.
 const MAX_CONFIGS: usize = 2;
@@ -140,7 +140,7 @@ fn tuned(graphs: &[TypedGraph], target: Target, whole: &PassDirectory) -> Option
             drafts.push(Draft { passes, note: config.to_string() });
         }
     }
-    // Neither first nor last: a model must not learn that the first try is always the best, or never.
+    // In the middle, so that a model does not learn that the first try is always, or never, the best.
     let place = drafts.len().min(1);
     drafts.insert(place, Draft { passes: whole.clone(), note: default_config(target).to_string() });
     (drafts.len() > 1).then_some(Lesson { approach: Approach::Configs, drafts })

@@ -1,6 +1,6 @@
 //! Mistakes that people and models make, as edits of a right pass. A lesson submits one first and then corrects it.
 //!
-//! An edit says nothing about its verdict: the referee judges the file like any other, and the lesson quotes what it says.
+//! An edit has no fixed verdict: the referee judges the file like any other, and the lesson quotes the verdict.
 
 use super::source::{PassLines, numbers};
 
@@ -54,7 +54,7 @@ impl Slip {
         Self::UNRULY.contains(&self)
     }
 
-    /// Returns what the author of the mistake thinks while making it; empty if it goes unnoticed.
+    /// Returns the intent of an author who makes the mistake on purpose, as text; empty for a mistake by accident.
     pub(super) fn intent(self) -> &'static str {
         match self {
             Self::Delegate => "PyTorch has these functions already, so the replacement calls them.",
@@ -109,7 +109,7 @@ fn constant(source: &PassLines<'_>, seed: usize) -> Option<Slipped> {
         let found = numbers(text).into_iter().map(|range| (line, range));
         places.extend(found.filter(|_| !text.trim_start().starts_with("return")));
     }
-    // A wrong factor is a more common mistake than a wrong dimension, so integers count only where there is nothing else.
+    // A wrong factor is a more common mistake than a wrong dimension, so integers are used only if there are no other numbers.
     let written = |place: &(usize, std::ops::Range<usize>)| source.line(place.0)[place.1.clone()].contains(['.', 'e']);
     let factors: Vec<_> = places.iter().filter(|place| written(place)).cloned().collect();
     let (line, range) = choose(if factors.is_empty() { &places } else { &factors }, seed)?;
@@ -259,7 +259,7 @@ fn remember(source: &PassLines<'_>) -> Option<Slipped> {
     let returned = source.line(wrapper.end - 1).trim().strip_prefix("return ")?;
     let body = source.lines(wrapper.start..wrapper.end - 1);
     let definition = source.definition_of_wrapper()?;
-    // Above the decorators.
+    // The lines go above the decorators.
     let mut begin = definition;
     while begin > 0 && source.line(begin - 1).starts_with('@') {
         begin -= 1;

@@ -104,7 +104,7 @@ pub(super) fn numbers(line: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     while at < bytes.len() {
         if !bytes[at].is_ascii_digit() {
-            // A name takes the digits in it along.
+            // Digits within a name belong to the name.
             let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
             at += if part(&bytes[at]) { bytes[at..].iter().take_while(|byte| part(byte)).count() } else { 1 };
             continue;

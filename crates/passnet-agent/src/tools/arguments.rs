@@ -1,5 +1,5 @@
-//! Arguments of a tool call, read strictly: a misspelt or malformed argument is an error for the model to correct, never a
-//! call with defaults.
+//! Strict reading of the arguments of a tool call: a misspelt or malformed argument is an error that the model can correct. It is
+//! never replaced by a default.
 
 use serde_json::{Map, Value};
 

@@ -29,7 +29,7 @@ const ARGUMENTS: [&str; 14] = [
 /// Carries out a command on the files; returns the text for the model.
 pub(super) fn edit(files: &mut Workspace, arguments: &Value) -> Result<String, String> {
     let arguments = Arguments::of(arguments, &ARGUMENTS)?;
-    // Models were trained with editors of different interfaces. Their usual names cost nothing to accept.
+    // Models were trained with editors that have other names for these arguments, so common names are accepted.
     let path = arguments.text(&["path", "file_path", "file"])?.unwrap_or(ROOT);
     let done = match arguments.need_text(&["command"])? {
         "view" if Workspace::is_root(path) => return Ok(files.list()),

@@ -19,7 +19,7 @@ use crate::{
     stations::{StationLocation, Stations, StationsNews},
 };
 
-/// Longest wait for messages of the cluster. New orders wait as long.
+/// Longest wait for messages of the cluster. New jobs wait up to this time.
 const TICK: Duration = Duration::from_millis(20);
 /// Least time between two updates of the state that clients see.
 const PUBLISH: Duration = Duration::from_millis(250);
@@ -104,11 +104,11 @@ impl ServiceLoop {
 
     fn lease(&mut self, slot: SlotId, lease: LeaseId, job: JobId) {
         let Some(order) = self.orders.get(&job) else {
-            // Answered already; the station has nothing to do.
+            // The job was answered before, so the station has nothing to do.
             return self.stations.feed(Event::Finished(lease));
         };
         let parcel = order.parcel.clone();
-        // Noted now, since a station that is lost later has no place any more.
+        // Recorded now, because the location of a station is removed when the station is lost.
         let place = self.stations.place(slot).cloned();
         self.held.insert(lease, Held { place, begun: Instant::now(), answer: None });
         self.stations.send(slot, &StationRequest::Evaluate { lease: lease.0, parcel });
@@ -130,7 +130,7 @@ impl ServiceLoop {
     fn done(&mut self, lease: LeaseId) {
         let held = self.held.remove(&lease);
         let Some(job) = self.stations.scheduler.job_of(lease) else {
-            // Lost meanwhile, or given up: the answer is dropped.
+            // The lease was lost or the job was given up in the meantime, so the answer is dropped.
             return self.stations.feed(Event::Finished(lease));
         };
         let Some(Held { place, begun, answer: Some(answer) }) = held else {
@@ -168,7 +168,7 @@ impl ServiceLoop {
             }
         }
         let scheduler = &self.stations.scheduler;
-        // A lease of a lost station never ends here, so those that the scheduler no longer knows are forgotten.
+        // A lease of a lost station never ends here, so leases that the scheduler does not know are removed.
         self.held.retain(|&lease, held| held.begun.elapsed() < MINUTE || scheduler.job_of(lease).is_some());
         let views = self.stations.views();
         let mut shared = lock(&self.shared);
