@@ -1,9 +1,9 @@
-//! Weight and time of every kind of page at 2,000 graphs x 20 runs, of `passnet site` and of `passnet serve`.
+//! Size and time of every kind of page for 2,000 graphs x 20 runs, with `passnet site` and with `passnet serve`.
 //!
-//! The runs are synthetic and written as real ones are: verdicts of the published logs, varied, through `RunStore`, with
-//! pass files and trial times as blobs. Each shape spreads the graphs over another number of tasks, since tables are as
-//! long as there are tasks and pages of a task as long as it has graphs. Bounds: 300 KB and 1 s a page.
-//! `PASSNET_BENCH_RUNS` and `PASSNET_BENCH_GRAPHS` change the size, for a try; `PASSNET_BENCH_TASKS` leaves one shape.
+//! The runs are synthetic: varied verdicts of the published logs, written through `RunStore` like real runs, with pass files
+//! and trial times as blobs. Each shape spreads the graphs over another number of tasks, because tables have one row per
+//! task, and pages of a task have one row per graph. Bounds: 300 KB and 1 s per page. `PASSNET_BENCH_RUNS` and
+//! `PASSNET_BENCH_GRAPHS` change the size; `PASSNET_BENCH_TASKS` selects one shape.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
@@ -224,8 +224,8 @@ fn peak_bytes(process: u32) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// Asks a server for pages of every kind, the largest of each among them, one at a time. Returns the server's costs and the times of
-/// the answers.
+/// Requests pages of every kind from a server, including the largest of each kind, one at a time. Returns the server's costs and the
+/// times of the answers.
 fn serve(runs: &Path, kinds: &Kinds) -> (Served, BTreeMap<String, Vec<Duration>>) {
     let begin = Instant::now();
     let mut server = Command::new(env!("CARGO_BIN_EXE_passnet"))

@@ -57,7 +57,7 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
     if !existing.is_dir() {
         return Err(usage(format!("{}: cannot be a folder, since {} is a file", out.display(), existing.display())));
     }
-    // Permissions do not tell of read-only and special file systems; a file without a name does, and leaves nothing.
+    // Permissions do not show read-only and special file systems. Creating a file without a name does, and leaves no file.
     tempfile::tempfile_in(existing)
         .map(drop)
         .map_err(|error| unfit(format!("{}: cannot write to {}: {error}", out.display(), existing.display())))
@@ -74,7 +74,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let pipe_closed = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
     };
-    // The reader has all that it wanted, so this is a success.
+    // The reader has read all that it needs, so this is a success.
     if error.chain().any(pipe_closed) {
         return ExitCode::SUCCESS;
     }
@@ -123,7 +123,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     if let Some(PropagateError::Helper(HelperError::Start { .. } | HelperError::Ended { .. })) = propagated {
         return Some(UNFIT);
     }
-    // The wrong file.
+    // The user named a wrong file.
     if cause.is::<LogError>() {
         return Some(USAGE);
     }
@@ -150,7 +150,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
 fn code_of_run(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     match store_error(cause) {
         Some(StoreError::Io(error)) => return code_of_io(error.kind()),
-        // A run that is damaged, in use or of other settings is the wrong run to name.
+        // A run that is damaged, in use, or of other settings: the user named a wrong run.
         Some(_) => return Some(USAGE),
         None => {}
     }
@@ -176,7 +176,7 @@ fn code_of_opening(error: &OpenError) -> Option<u8> {
     }
 }
 
-/// A suite that is damaged is the wrong suite to name.
+/// Returns the exit code for a suite that cannot be read. A damaged suite is wrong usage.
 fn code_of_suite(error: &SuiteError) -> Option<u8> {
     match error {
         SuiteError::Io(error) => code_of_io(error.kind()),
@@ -209,11 +209,11 @@ fn code_of_io(kind: io::ErrorKind) -> Option<u8> {
         | ErrorKind::NotADirectory
         | ErrorKind::IsADirectory
         | ErrorKind::AlreadyExists
-        // A file of another kind, or one that was cut short.
+        // A file of another kind, or a truncated file.
         | ErrorKind::InvalidData
         | ErrorKind::UnexpectedEof
         | ErrorKind::InvalidFilename
-        // A pipe or a device where a file has to be.
+        // A pipe or a device instead of a file.
         | ErrorKind::Unsupported => Some(USAGE),
         ErrorKind::PermissionDenied
         | ErrorKind::ReadOnlyFilesystem

@@ -13,7 +13,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// Messages as those of the argument parser: `warning: ...`.
+/// Formats messages like those of the argument parser: `warning: ...`.
 struct Plain;
 
 impl<S, N> FormatEvent<S, N> for Plain
@@ -40,7 +40,7 @@ where
 /// Sends the log to stderr; `PASSNET_LOG` overrides `-q` and `-v`.
 pub(crate) fn set_up(verbosity: &Verbosity) {
     let chosen = EnvFilter::try_from_env("PASSNET_LOG");
-    // With either, the reader looks for a cause, and each line names its module.
+    // With `PASSNET_LOG` or `-v`, the user looks for a cause, so each line names its module.
     let is_plain = chosen.is_err() && !verbosity.is_verbose();
     let filter = chosen.unwrap_or_else(|_| EnvFilter::new(verbosity.filter()));
     // `NO_COLOR` counts with any value.

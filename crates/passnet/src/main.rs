@@ -1,8 +1,8 @@
 //! The `passnet` command: flags, output, exit codes.
 //!
 //! A subcommand has its flags in `passnet-flags`, and one short function in `commands/` that calls the libraries and prints. This is the
-//! only crate that prints and that decides exit codes. It never computes a result itself: a function that another program could
-//! need belongs in a library.
+//! only crate that prints and that decides exit codes. It never computes a result itself: a function that other programs could
+//! use belongs in a library.
 //!
 //! ```console
 //! $ passnet eval suites/demo/bert-linear-gelu --author eager

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use passnet_eval::run::Progress;
 use passnet_record::counted;
 
-/// Pause between two lines where stderr is not a terminal.
+/// Time between two lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Returns a bar of so many steps.
@@ -39,7 +39,7 @@ pub(crate) struct ProgressLines {
 }
 
 impl ProgressLines {
-    /// Counts time from now on.
+    /// Starts counting time.
     pub(crate) fn new() -> Self {
         let begin = Instant::now();
         Self { begin, last: Mutex::new(begin) }
@@ -69,7 +69,7 @@ impl ProgressLine {
     pub(crate) fn show(&self, event: &Progress<'_>) {
         let Progress::Done { verdict, reused, done, total } = event else { return };
         if *reused {
-            // A step that took no time says nothing about the time left.
+            // A step without cost would distort the estimate of the remaining time.
             self.bar.reset_eta();
         }
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -49,8 +49,8 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
     exit_code(report.is_clean())
 }
 
-/// A fork server that does not start says nothing about the attacks: the machine is not fit, code 3. A filter that matches nothing is
-/// wrong usage, code 2.
+/// Gives an error its exit code: 3 if the fork server does not start, because the machine is not fit, and 2 if the filter matches
+/// nothing.
 fn explain(error: AttackError) -> anyhow::Error {
     match error {
         AttackError::Eval(EvalError::Zygote(error)) => unfit(error.to_string()),

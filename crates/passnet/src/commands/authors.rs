@@ -22,7 +22,7 @@ pub(crate) fn create(spec: &AuthorSpec) -> Result<Box<dyn Author>> {
     passnet_author::create(&author_kinds(), spec, &AuthorOptions::default()).map_err(failure)
 }
 
-/// Fails where an author lacks something on this machine, before anything that costs time.
+/// Fails if this machine lacks something that an author needs, before any work that takes time.
 pub(crate) fn check_author(spec: &AuthorSpec, device: Device) -> Result<()> {
     create(spec)?.check(device).map_err(failure)
 }

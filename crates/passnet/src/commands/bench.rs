@@ -35,11 +35,11 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
         remove_run(&directory)?;
     }
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
-    // Until here there is nothing to keep, and an interrupt ends the process.
+    // Before this line an interrupt ends the process, because there are no results to keep.
     let stop = stop_flag()?;
     let mut author = create_for_bench(args, suite.record.tasks.len())?;
     let submission = write_submission(author.as_mut(), &suite, &referee, &directory, &stop)?;
-    // The author holds a progress line and, for language models, connections.
+    // Dropped here, because the author owns a progress line and, for language models, connections.
     drop(author);
     let writing = submission.metadata.writing;
     let submission = Submission { metadata: RunMetadata { writing, ..metadata }, ..submission };

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
     let Subject { author, failed } = subject(args)?;
     check_author(&author, args.measure.device)?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
-    // One evaluation at a time: the next part depends on the verdict on this one.
+    // One evaluation at a time, because the next part depends on the verdict on the current part.
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
     let scratch = tempfile::tempdir()?;
     let submission =

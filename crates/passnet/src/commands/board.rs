@@ -16,11 +16,11 @@ use super::{referee, stop::stop_flag};
 use crate::failure::unfit;
 use passnet_flags::BoardArgs;
 
-/// Evaluates what waits; without `--once` also serves the pages, until it is interrupted.
+/// Evaluates waiting submissions. Without `--once`, also serves the pages until it is interrupted.
 pub(crate) fn run(args: &BoardArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.hidden, &Selection::default())?;
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
-    // Before the board is opened, so that a referee that may not judge never touches its folder.
+    // Checked before the board is opened, so that a referee that must not judge never changes the board's folder.
     Board::check_referee(&referee).map_err(|error| unfit(error.to_string()))?;
     let limits = Limits::new(args.uploads, args.window, args.max_bundle, args.queue);
     let board = Arc::new(Board::open(&args.folder)?.with_limits(limits));

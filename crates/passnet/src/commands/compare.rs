@@ -1,4 +1,4 @@
-//! `passnet compare`: what got better, worse or newly wrong between two runs; a gate for continuous integration.
+//! `passnet compare`: the graphs that got better, worse or newly wrong between two runs, and a gate for continuous integration.
 
 use std::process::ExitCode;
 

@@ -19,7 +19,7 @@ pub(super) use self::{
 };
 use passnet_flags::DatasetCommand;
 
-/// Runs one stage. Exits with 1 if something could not be used.
+/// Runs one stage. Exits with 1 if some data could not be used.
 pub(crate) fn run(command: &DatasetCommand) -> Result<ExitCode> {
     match command {
         DatasetCommand::Import(args) => tables::import(args),

@@ -1,4 +1,4 @@
-//! `passnet doctor`: checks by trying what this machine can do.
+//! `passnet doctor`: checks what this machine can do by evaluating a graph and trying the sandbox.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     if !args.json {
         output::table(&finding_table(&findings))?;
     }
-    // Already printed above, before PyTorch starts, which takes seconds.
+    // These findings are already printed, because the start of PyTorch takes seconds.
     let printed = findings.len();
     let mut proof = None;
     if !args.quick && findings.iter().all(|finding| finding.level != Severity::Unfit) {

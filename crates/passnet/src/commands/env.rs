@@ -33,7 +33,7 @@ use passnet_flags::{EnvCommand, EnvServeArgs};
 /// Runs a subcommand.
 pub(crate) fn run(command: &EnvCommand) -> Result<ExitCode> {
     let EnvCommand::Serve(args) = command;
-    // Before the referee starts, so that a wrong address is reported at once.
+    // Before the referee starts, so that a wrong address is reported immediately.
     let listener = args.listen.as_deref().map(listen).transpose()?;
     let server = server(args)?;
     match listener {

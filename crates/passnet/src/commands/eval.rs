@@ -1,4 +1,4 @@
-//! `passnet eval`: one task, for a person or a training loop.
+//! `passnet eval`: evaluates one task, for a user or a training loop.
 
 use std::{process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 

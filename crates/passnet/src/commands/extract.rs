@@ -25,7 +25,7 @@ use crate::{
 };
 use passnet_flags::ExtractArgs;
 
-/// Captures models in a Python process, then reads every sample back: what cannot be read was not captured.
+/// Captures models in a Python process, then reads every sample back. A model whose sample cannot be read does not count as captured.
 pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
     match (&args.suite, &args.out) {
         (Some(suite), _) => capture_suite(suite, args),
@@ -58,7 +58,7 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     let mut child = start(args, out, &ledger)?;
     let summary = follow_capture(&mut child, out, &mut ledger, &stop);
     if summary.is_err() {
-        // After an error here no one records results any more, so the capture must stop.
+        // After an error here, results would not be recorded, so the capture must stop.
         let _ = child.kill();
     }
     let status = child.wait()?;

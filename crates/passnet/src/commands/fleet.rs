@@ -34,7 +34,7 @@ use crate::{
 };
 use passnet_flags::{FleetArgs, FleetCommand, FleetRunArgs, StationArgs};
 
-/// Cores of a station with a GPU: as many as evaluations that run at once.
+/// Cores of a station with a GPU: one for each evaluation that runs at the same time.
 const GPU_CORES: usize = 4;
 
 /// Runs a subcommand.
@@ -70,7 +70,7 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let settings = referee::settings_of(&args.measure, suite.record.weights);
     let authors = submissions(args, &suite, &settings)?;
-    // After the passes were written: an author that fails must not cost the old run.
+    // After the passes are written, so that a failing author does not delete the old run.
     if args.fresh {
         authors.iter().try_for_each(|author| remove_run(&author.directory))?;
     }

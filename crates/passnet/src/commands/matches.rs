@@ -28,7 +28,7 @@ use passnet_flags::MatchArgs;
 /// Bytes of inputs above which a match is not evaluated.
 const MAX_CHECKED_BYTES: u64 = 256 << 20;
 
-/// Graphs that cannot be read and are named.
+/// Largest number of unreadable graphs that are named.
 const SHOWN_FAILURES: usize = 10;
 
 /// Patterns with the directories that they are from.
@@ -125,7 +125,7 @@ fn traced(directories: &[(PathBuf, PassDirectory)], referee: &Referee) -> Vec<Tr
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let (Some((_, directory)), Some(place)) = (directories.get(index), found.get(index)) else { return };
-            // Each index is taken once, so the place is empty.
+            // Each index is taken once, so the cell is empty.
             _ = place.set(referee.patterns(directory.clone()));
         }
     };

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
             args.task.display()
         )));
     };
-    // A person's kernels may be in the folder, and they are not in any history.
+    // The folder may have kernels that a user wrote and did not commit.
     if args.out.exists() && fs::read_dir(&args.out)?.next().is_some() {
         return Err(usage(format!("{}: already exists; name a new folder", args.out.display())));
     }

@@ -21,7 +21,7 @@ pub(crate) fn start(args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> 
     start_with(settings_of(args, None), jobs)
 }
 
-/// Starts a referee as the flags ask, and the suite where they leave a choice.
+/// Starts a referee with the settings of the flags, and those of the suite where the flags are not set.
 pub(crate) fn start_for(suite: &SuiteManifest, args: &MeasureArgs, jobs: Option<usize>) -> Result<Referee> {
     start_with(settings_of(args, suite.weights), jobs)
 }
@@ -53,7 +53,7 @@ pub(crate) fn start_with(settings: RunSettings, jobs: Option<usize>) -> Result<R
     };
     let python = options.zygote.python.clone();
     let device = settings.device.to_string();
-    // Asked first, because a worker that finds no device dies with a traceback of many lines.
+    // Checked first, because a worker that finds no device ends with a traceback of many lines.
     if !on_cpu && let Some(problem) = device_problem(&Interpreter::find(), &device) {
         return Err(unfit(format!(
             "no device {device}: {problem}; `passnet doctor --device {device}` checks the machine"
@@ -85,7 +85,7 @@ fn without_packages(error: &ZygoteError) -> Option<String> {
     let (found, missing) = Interpreter::find().packages().ok()?;
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
     if missing.is_empty() {
-        // Too old, or damaged: a traceback of PyTorch's own files would not say that.
+        // PyTorch is too old or damaged. A traceback in PyTorch's own files would not say so.
         let is_import =
             ["ImportError", "ModuleNotFoundError", "AttributeError"].iter().any(|kind| last.starts_with(kind));
         let python = python.display();
@@ -103,7 +103,7 @@ fn without_packages(error: &ZygoteError) -> Option<String> {
     ))
 }
 
-/// Returns the settings that the flags ask for, and `weights` where they leave a choice.
+/// Returns the settings of the flags, with `weights` if no flag sets the weights.
 pub(super) fn settings_of(args: &MeasureArgs, weights: Option<Weights>) -> RunSettings {
     let defaults = match args.mode {
         Mode::Sound => settings::sound(args.device),

@@ -20,7 +20,7 @@ use super::{
 use crate::{failure::interrupted, output, progress::ProgressLine};
 use passnet_flags::StudyArgs;
 
-/// Runs what is still missing, then writes `study.md` and `study.html` into the folder.
+/// Makes the missing runs, then writes `study.md` and `study.html` into the folder.
 pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
     let runs = match &args.suite {
         Some(suite) => match run_compilers(args, suite)? {

@@ -8,7 +8,7 @@ use passnet_eval::Referee;
 
 use crate::failure::unfit;
 
-/// Measures the kernels that the tuning database does not contain, and prints what it did.
+/// Measures the kernels that the tuning database does not contain, and prints a summary.
 pub(crate) fn tune(referee: &Referee, suite: &TypedSuite, budget: Duration, stop: &AtomicBool) -> Result<()> {
     let progress = |task: &str| tracing::info!("tuning a kernel of {task}");
     let tuned = match fuse::tune(referee, suite, budget, stop, &progress) {

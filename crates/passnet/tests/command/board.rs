@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{command, passnet};
 
-/// Few trials: no figure is looked at.
+/// Few trials, because no test reads the times.
 const QUICK: [&str; 6] = ["--trials", "2", "--warmup", "1", "--paths", "direct"];
 const TASK: &str = "suites/demo/gpt2-gelu-tanh";
 
@@ -41,7 +41,7 @@ impl Board {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!("{head}\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
         stream.write_all(head.as_bytes()).unwrap();
-        // A board may hang up before it has read everything.
+        // A board may close the connection before it has read the whole request.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -148,7 +148,7 @@ fn check_hidden(home: &Path, run: &str) {
     assert!(!shown.contains("\"rewritten\"") && !shown.contains("worst_index"), "{shown}");
 }
 
-/// A board counts the uploads of before its restart, and says when the next may come.
+/// A board counts the uploads from before its restart, and its refusal says when to retry.
 fn check_limits(home: &Path) {
     let board = Board::with_flags(home, &["--uploads", "1"]);
     let head = "POST /submit HTTP/1.1\r\nContent-Type: application/vnd.passnet.bundle\r\nContent-Length: 7";

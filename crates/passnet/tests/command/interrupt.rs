@@ -46,7 +46,7 @@ fn a_run_that_is_interrupted_ends_and_can_be_continued() {
     }
     let home = tempfile::tempdir().unwrap();
     let mut child = start(home.path());
-    // Until workers are there below the fork server. On a busy machine those of all jobs may never be there at once.
+    // Waits until workers run below the fork server. On a busy machine, the workers of all jobs may never run at the same time.
     while descendants(child.id()).len() < 4 {
         assert!(child.try_wait().unwrap().is_none(), "the run ended before it was interrupted");
         std::thread::sleep(Duration::from_millis(20));

@@ -1,5 +1,5 @@
-//! The command from end to end. All tests are in one program: most of the time goes to loading PyTorch, to compilers and to
-//! waiting for the core that measures, and tests of different programs would not run in parallel.
+//! The command from end to end. All tests are in one program, because tests of different programs do not run in parallel, and most
+//! of the time is spent on loading PyTorch, on compilers, and on waiting for the core that measures.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod agent;

@@ -97,7 +97,7 @@ fn wrong_and_damaged_files_are_wrong_use() {
     let optimize = ["optimize", "model.py:build", "--out", &empty];
     let text = check(&optimize, 3, &["cannot start /nonexistent/python", "PASSNET_PYTHON"]);
     assert_eq!(text.matches("error: ").count(), 1, "{text}");
-    // Before a process is started for it.
+    // Checked before a process is started.
     check(&["bench", "run", TASK, "--author", "eager", "--out", &inside], 2, &["cannot be a folder"]);
     check(&["fuse", TASK, "--out", &inside], 2, &["cannot be a folder"]);
     check(&["new", TASK, "--out", &inside], 2, &["cannot be a folder"]);
@@ -105,7 +105,7 @@ fn wrong_and_damaged_files_are_wrong_use() {
     check(&["bench", "run", TASK, "--author", "eager", "--out", "/proc/run"], 3, &["cannot write to /proc"]);
 }
 
-/// A command that opens one waits until another process writes to it.
+/// A command that opens a named pipe would wait until another process writes to it.
 #[test]
 fn a_named_pipe_or_a_device_is_wrong_use() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn a_named_pipe_or_a_device_is_wrong_use() {
     assert_eq!(shell.output().unwrap().stdout, direct.stdout);
 }
 
-/// Eager results would be scored 1: the score would say nothing of the passes that were meant.
+/// Without this check, eager mode would be scored 1, and not the passes that the user meant.
 #[test]
 fn a_folder_without_passes_is_not_scored() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ fn a_folder_without_passes_is_not_scored() {
     refused("sorted_output_pass_rule_names.json");
 }
 
-/// The workers compile kernels there: each graph would fail, as if eager mode could not run it.
+/// Workers compile kernels in the cache. Without it each graph would fail, as if eager mode could not run.
 #[test]
 fn a_cache_that_cannot_be_written_ends_the_command_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! Each kind of page looks like its committed screenshot in `docs/images`.
 //!
-//! Where the fonts of the machine set text wider or narrower than those of the screenshots, lines break elsewhere: the pages are
-//! then drawn, but not compared. `PASSNET_UPDATE_SCREENSHOTS=1` replaces the screenshots; look at the new ones before you commit them. The comparison is coarse, so that
-//! another font passes, and a figure that is gone or a column that overflows does not.
+//! If the fonts of the machine have other widths than those of the screenshots, lines break elsewhere. The pages are then drawn, but
+//! not compared. `PASSNET_UPDATE_SCREENSHOTS=1` replaces the screenshots; look at the new ones before you commit them. The comparison
+//! is coarse: another font passes, but a missing figure or an overflowing column fails.
 
 use std::fs;
 

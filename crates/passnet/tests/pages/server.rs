@@ -10,7 +10,7 @@ use std::{
 
 use crate::{root, runs};
 
-/// A server that dies with the test.
+/// A server that ends with the test.
 pub(crate) struct Server {
     process: Child,
     pub(crate) address: String,
@@ -36,7 +36,7 @@ impl Server {
     fn send(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        // A server may hang up before it has read everything.
+        // A server may close the connection before it has read the whole request.
         let _ = stream.write_all(request);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

@@ -14,8 +14,8 @@ use passnet_flags::ModelArgs;
 /// Pause before the first further try.
 const BACKOFF: Duration = Duration::from_secs(1);
 
-/// Returns a client of the server that the flags name. Reads the key and takes it out of the environment, so that no
-/// child process sees it; to be called before any thread is started.
+/// Returns a client of the server that the flags name. Reads the key and removes it from the environment, so that no
+/// child process sees it. Call this before any thread is started.
 pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
     let api = args.api.unwrap_or_else(|| ChatApi::of_model(model, args.base_url.is_some()));
     let (url, variable) = (api.url(), api.key_variable());
@@ -54,12 +54,12 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
     }))
 }
 
-/// Refuses an address whose host has no number. A request is tried several times, since a server may be busy, but an unknown name
-/// stays unknown.
+/// Refuses an address whose host name cannot be resolved. Requests are retried, because a server may be busy, but retries do not help
+/// with an unknown name.
 fn check_host(base_url: &str) -> Result<()> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let proxies = ["http_proxy", "https_proxy", "all_proxy"];
-    // A proxy looks names up itself.
+    // With a proxy, the proxy resolves names.
     if proxies.iter().any(|name| is_set(name) || is_set(&name.to_uppercase())) {
         return Ok(());
     }

@@ -38,7 +38,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         trajectories.push(replay_trajectory(&evaluator, &suite, &trajectory)?);
     }
     if trajectories.is_empty() {
-        // Nothing replayed would look like everything equal.
+        // An error, because an empty comparison would look like equal results.
         return Err(usage("no trajectory meets the conditions"));
     }
     let same = trajectories.iter().flat_map(|comparison| &comparison.calls).all(|call| call.same);

@@ -34,7 +34,7 @@ pub(super) fn run(args: &BuildSuitesArgs) -> Result<ExitCode> {
 pub(crate) fn build_with(args: &BuildSuitesArgs, runners: Runners<'_>) -> Result<ExitCode> {
     let recipe = recipe(args)?;
     let (work, out) = (Dataset::at(&args.work), Dataset::at(&args.out));
-    // A reader of stdout that went away does not stop the stages; the next write of the command reports it.
+    // A closed stdout does not stop the stages. The next write of the command reports it.
     let suites = build_suites(&recipe, &work, &out, runners, &|step| drop(print(step)))?;
     if let Some(path) = &args.card {
         fs_err::write(path, card(&suites.suites)?).context("the card cannot be written")?;

@@ -36,7 +36,7 @@ pub(crate) fn with_table(path: &Path, table: Table) -> Result<Dataset> {
 /// Name of the file in a dataset's folder with the samples whose failures are known: a path in each line, `#` for remarks.
 const KNOWN_BAD: &str = "known-bad.txt";
 
-/// Lists on stderr what a stage could not use. Returns the exit code: 1 if there was anything that `known-bad.txt` does not name.
+/// Lists on stderr the data that a stage could not use. Returns exit code 1 if `known-bad.txt` does not name all of it.
 pub(crate) fn report_failures(dataset: &Dataset, failures: &[SkippedData]) -> Result<ExitCode> {
     let text = fs_err::read_to_string(dataset.root().join(KNOWN_BAD)).unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());

@@ -47,12 +47,13 @@ pub(crate) fn pool(helper: Helper, limits: PoolLimits) -> Result<HelperPool> {
     Ok(pool)
 }
 
-/// Returns the limits for counting on a device: the driver of a GPU reserves more addresses than any limit for a graph.
+/// Returns the limits for counting on a device. On a GPU there is no memory limit, because the driver reserves more address space than
+/// any limit for a graph.
 pub(crate) fn counting_limits(limits: PoolLimits, device: &str) -> PoolLimits {
     if device == "cpu" { limits } else { PoolLimits { memory_bytes: None, ..limits } }
 }
 
-/// A pool as the stages ask it.
+/// A pool of helpers as a [`Runner`] of stages.
 pub(crate) struct PoolRunner<'a>(pub(crate) &'a HelperPool);
 
 impl Runner for PoolRunner<'_> {

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) fn run(args: &UploadArgs) -> Result<ExitCode> {
     let dataset = existing(&args.dataset)?;
     let to = HubAddress::parse(&args.to).map_err(|error| usage(error.to_string()))?;
-    // Continuous integration often sets a missing secret to the empty text.
+    // Services for continuous integration often set a missing secret to the empty text.
     let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| Hub::PUBLIC.to_owned());
     let hub = Hub::new(&endpoint, &variable("HF_TOKEN").unwrap_or_default()).map_err(|e| usage(e.to_string()))?;

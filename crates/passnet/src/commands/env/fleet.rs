@@ -28,7 +28,7 @@ impl FleetDevices {
     pub(super) fn start(args: &EnvServeArgs, address: &str, suite: &Suite, settings: &RunSettings) -> Result<Self> {
         let flags = &args.fleet;
         let fleet = fleet_options(address, &flags.stations, args.evaluations, settings.device)?;
-        // Waiting jobs are bounded at admission, where a client can still be asked to come back.
+        // Waiting jobs are limited at admission, where a client can still be asked to retry later.
         let quota = Quota { running: flags.client_devices.unwrap_or(usize::MAX), waiting: usize::MAX };
         let options = ServiceOptions {
             fleet: FleetOptions { policy: Policy { quota, ..fleet.policy }, ..fleet },
@@ -38,7 +38,7 @@ impl FleetDevices {
         Ok(Self { service, actions: flags.queue })
     }
 
-    /// The machine that verdicts are of.
+    /// Returns the machine on which verdicts are measured.
     pub(super) fn machine(&self) -> &Fingerprint {
         self.service.machine()
     }

@@ -110,8 +110,8 @@ fn with_helpers(
     let command = env::current_exe()?;
     let cluster = HelperCluster { address: &args.address, device, cores: args.task_cores, command: &command };
     let bridge = BridgeConfig::of_helpers(Interpreter::find(), &cluster);
-    // The stage waits for an answer that will not come, and must not treat this error as one. Exiting is safe at any moment,
-    // because the stage never leaves a file half written.
+    // The stage waits for an answer that will not arrive, and must not treat this error as an answer. Exiting is always safe,
+    // because the stage never leaves an incomplete file.
     #[expect(clippy::exit, reason = "threads that wait for an answer cannot be ended otherwise")]
     let give_up = |error: FleetError| {
         eprintln!("error: {error}");
