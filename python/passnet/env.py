@@ -72,7 +72,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Step:
-    """The result of an action."""
+    """Result of an action: messages of the tools, and the reward."""
 
     observation: list[Message]
     """Messages of the tools. Append them to the conversation."""

@@ -25,7 +25,7 @@ pub struct ExtractArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "suite")]
     pub out: Option<PathBuf>,
     /// Capture the models that a suite such as suites/whole-models lists, into the cache
-    // A suite fixes its models and its place in the cache, so that all its users capture the same graphs.
+    // A suite determines its models and its folder in the cache, so that all its users capture the same graphs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "out", "sample"])]
     pub suite: Option<PathBuf>,
     /// Capture only N of the models, chosen at random

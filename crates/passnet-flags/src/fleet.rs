@@ -134,7 +134,7 @@ pub struct StationArgs {
 #[derive(Args)]
 pub struct EnvFleetArgs {
     /// Evaluate on a Ray cluster: `auto` (the default), `local`, HOST:PORT or ray://HOST:PORT
-    // Only as `--fleet=ADDRESS`: `--fleet SUITE` would take the suite for an address.
+    // Accepts only `--fleet=ADDRESS`, because in `--fleet SUITE` the suite would be read as the address.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub fleet: Option<String>,
     #[command(flatten)]

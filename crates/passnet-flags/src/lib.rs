@@ -181,7 +181,7 @@ pub struct NewArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Device of the kernel: C++ for `cpu`, Triton for `cuda`
-    // Not a `Device`: writing a kernel needs the kind of the device, and no device.
+    // Not a `Device`, because writing a kernel needs only the kind of the device.
     #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
     pub device: Target,
 }
@@ -202,7 +202,7 @@ pub struct EvalArgs {
     /// Pass directory to evaluate
     #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub passes: Option<PathBuf>,
-    // The list comes from the registration table, so that a new author is in it.
+    // The list is read from the registration table, so that it includes new authors.
     #[arg(long, value_name = "NAME", value_parser = crate::authors::parse, help = format!("Author to evaluate instead: {}", author_names()))]
     pub author: Option<AuthorSpec>,
     /// If TASK is a suite: only tasks whose name or ops contain TEXT; may be repeated

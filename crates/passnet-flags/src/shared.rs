@@ -18,7 +18,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// Parses a limit. One of 0, NaN or infinity would end every process, or none.
+/// Parses a finite limit above 0. A limit of 0 would end every process; a limit of infinity or NaN would end none.
 pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number < 1e9 => Ok(number),
@@ -26,7 +26,7 @@ pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a share. NaN would compare with nothing.
+/// Parses a share from 0 to 1. NaN is refused, because every comparison with NaN is false.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
@@ -80,7 +80,7 @@ pub struct MeasureArgs {
     pub mode: Mode,
     /// Untimed calls before the first timed call [default: 25]
     #[arg(long, value_name = "N")]
-    // No default here and below: `--mode` decides it, in `passnet_eval::settings`.
+    // This and the next options have no default here, because it depends on `--mode` (`passnet_eval::settings`).
     pub warmup: Option<u32>,
     /// Timed calls of each side [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -194,7 +194,7 @@ impl MetadataArgs {
             device_usd_per_hour: self.device_price,
             writing: None,
         };
-        // Before the run and not after it: a run takes hours, and its log keeps the description.
+        // Checked before the run, because a run takes hours and its log keeps the description.
         metadata.check()?;
         Ok(metadata)
     }

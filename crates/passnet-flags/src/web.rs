@@ -114,7 +114,7 @@ pub struct ListenArgs {
     #[arg(long, default_value_t = 8420)]
     port: u16,
     /// Token that clients must present [default: random where one is needed, printed at the start]
-    // The help must not print the value: it is a secret.
+    // The help must not print the value, because it is a secret.
     #[arg(long, env = "PASSNET_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 }
@@ -138,7 +138,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "suite", "no_shapes", "dataset", "trajectories", "training", "bisected"])]
     pub env: Option<PathBuf>,
     /// With --env: evaluate on a Ray cluster [default address: auto]
-    // Only as `--fleet=ADDRESS`, as for `env serve`.
+    // Accepts only `--fleet=ADDRESS`, as in `env serve`.
     #[arg(long, value_name = "ADDRESS", requires = "env", num_args = 0..=1, require_equals = true,
           default_missing_value = "auto")]
     pub fleet: Option<String>,
@@ -147,7 +147,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub extra: ExtraPageArgs,
     /// With --env: flags for `passnet env serve`
-    // Behind `--`, because both commands have flags of the same names.
+    // The flags come after `--`, because both commands have flags with the same names.
     #[arg(last = true, requires = "env", value_name = "FLAGS")]
     pub env_flags: Vec<OsString>,
 }

@@ -125,7 +125,7 @@ class Judge(torch.fx.Interpreter):
 
     def _region(self, rule: Pass, values: Sequence[Any], escapes: bool, unseen: frozenset[int]) -> Region:
         # Layers of a model repeat, so one judgement serves all places of one pass with values of one kind.
-        # The values by which results are compared are part of the key, because they change the judgement.
+        # `escapes` and `unseen` are part of the key, because the comparison of results depends on them.
         key = rule.replacement, escapes, unseen, *(kind_of(value) for value in values)
         if key not in self._known:
             region = Region(rule.name, _operations(rule))

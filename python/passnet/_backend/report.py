@@ -46,7 +46,7 @@ class GraphReport:
         """Returns a report on a graph that is about to be rewritten."""
         code = _traced_code()
         operations = sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
-        # Models that share their code are told apart by their parameters and buffers.
+        # Parameters and buffers distinguish models that share their code.
         # Weak references, so that a report does not keep the weights of a model alive.
         tensors = [weakref.ref(value) for value in inputs if isinstance(value, torch.Tensor)]
         return cls(_source(code), operations, _code=code, _tensors=tensors)

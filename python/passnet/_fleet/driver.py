@@ -1,4 +1,4 @@
-"""The link of a bridge to its driver and to the cluster: requests from standard input, messages to standard output.
+"""Connects a bridge to its driver and to the cluster. Requests come from standard input; messages go to standard output.
 
 When the driver ends for any reason, the bridge ends too.
 """

@@ -56,6 +56,6 @@ def allocated(sizes: list[tuple[int, torch.device]]) -> list[torch.Tensor]:
 
 
 def _storages(values: Iterable[Any]) -> dict[int, torch.UntypedStorage]:
-    """The storages of the tensors among the values, by the address of the object that PyTorch has for each."""
+    """Returns the storages of the tensors among the values, by the address of PyTorch's storage object."""
     plain = (value for value in values if isinstance(value, torch.Tensor) and value.layout == torch.strided)
     return {storage._cdata: storage for storage in (value.untyped_storage() for value in plain)}

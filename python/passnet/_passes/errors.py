@@ -1,4 +1,4 @@
-"""The error of invalid pass directories."""
+"""The exception for invalid pass directories."""
 
 from __future__ import annotations
 
