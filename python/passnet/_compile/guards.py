@@ -92,7 +92,7 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
     for name, guard in zip(names, guards, strict=True):
         # A guard without a name is about PyTorch's global state, which each call compares.
         if name:
-            # In PyTorch 2.6, `create_fn` may be a partial function, which has no name.
+            # `create_fn` may be a partial function. PyTorch 2.6 has no attribute with its name.
             create = getattr(guard.create_fn, "func", guard.create_fn)
             reader.read(name, create.__name__, getattr(guard.create_fn, "keywords", {}))
             if not _GUARDS_CONSTANTS:

@@ -3,7 +3,7 @@
 The process stays safe to fork: it never initialises CUDA, never runs a multi-threaded operator and never loads a pass. On request it
 compiles, but only a graph of PassNet.
 """
-# ruff: noqa: E402 - what the imports must find comes before them
+# ruff: noqa: E402 - settings that the imports read come before them
 
 from __future__ import annotations
 
