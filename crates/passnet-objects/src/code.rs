@@ -9,7 +9,7 @@ use crate::{
     finding::{ObjectFinding, ObjectRule},
 };
 
-/// An instruction, and the relocation of its operand.
+/// An instruction with the relocation of its operand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     pub(crate) instruction: Instruction,
@@ -27,7 +27,7 @@ impl Operation {
         format!("{:?}", self.instruction.mnemonic()).to_lowercase()
     }
 
-    /// Returns whether this is a branch or call to an address in the instruction.
+    /// Returns whether this is a branch or call whose target address is part of the instruction.
     pub(crate) fn is_direct(&self) -> bool {
         self.instruction.op_count() > 0 && is_near(self.instruction.op0_kind())
     }
@@ -36,7 +36,7 @@ impl Operation {
 /// The decoded code of an object.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// By index of the section; in order of addresses.
+    /// Instructions of each code section, by index of the section, in order of addresses.
     pub(crate) sections: BTreeMap<usize, Vec<Operation>>,
     /// Offsets of relocations that belong to an operand, by section.
     pub(crate) placed: BTreeMap<usize, Vec<u64>>,
@@ -49,12 +49,12 @@ pub(crate) enum Referent<'o, 'd> {
     External(&'o Symbol<'d>),
     /// An address in a section of this object.
     Here { section: usize, offset: i64 },
-    /// Neither.
+    /// Neither a function of a library nor an address in this object.
     Unknown,
 }
 
 impl Code {
-    /// Decodes all code sections. Bytes that do not decode are a finding, and end their section.
+    /// Decodes all code sections. Bytes that do not decode are a finding, and the rest of their section is skipped.
     pub(crate) fn decode(object: &Object<'_>, findings: &mut Vec<ObjectFinding>) -> Self {
         let mut code = Self::default();
         for (index, section) in object.with_role(SectionRole::Code) {
@@ -136,7 +136,7 @@ pub(crate) fn referent<'o, 'd>(
         return Some(Referent::Here { section, offset: offset.cast_signed() });
     };
     let Some(symbol) = object.symbol_of(&relocation) else { return Some(Referent::Unknown) };
-    // A CPU counts from the end of the instruction, a relocation from its own place.
+    // A CPU counts distances from the end of the instruction, but a relocation counts from its own offset.
     let rest = operation.instruction.next_ip().wrapping_sub(relocation.offset).cast_signed();
     Some(match symbol.place {
         SymbolLocation::Undefined if relocation.addend.checked_add(rest) == Some(0) => Referent::External(symbol),

@@ -1,14 +1,14 @@
-//! Compilation of kernels: flags, and the text around a kernel's own.
+//! Compilation of kernels: the flags of the compiler, and the text around the source of a kernel.
 //!
-//! The flags keep honest kernels within the rules; the rules do not rely on them.
+//! The flags make compilers write objects that keep the rules. The rules do not rely on the flags.
 
 use std::fmt::Write as _;
 
-/// Flags that an author's own may add to.
+/// Flags that come before those of an author, which may override them.
 ///
-/// Eager mode rounds each product before it adds: no fused multiply-add, so that results can be equal to the last bit.
-/// A failed `assert` would need the system to say so, which kernels do not have.
-/// Kernels do not use the flags of floating-point exceptions, or errno. With them, the compiler could not use vector
+/// `-ffp-contract=off` forbids fused multiply-add: eager mode rounds each product before it adds, and results can then be equal to the
+/// last bit. `-DNDEBUG` removes `assert`, whose message needs system calls that kernels do not have. `-fno-trapping-math` and
+/// `-fno-math-errno` drop floating-point exceptions and errno, which kernels do not use: with them, the compiler could not use vector
 /// code for selections.
 pub const FLAGS: &[&str] =
     &["-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"];
@@ -36,15 +36,15 @@ pub const FINAL_FLAGS: &[&str] = &[
     "-Wno-unknown-pragmas",
 ];
 
-/// Version of the text, the flags and the rules for text: objects that were compiled under another one are not reused.
+/// Version of the text, the flags and the rules for text: objects that were compiled under another version are not reused.
 pub const VERSION: u32 = 2;
 
-/// Flag for kernels whose stack the launcher cannot clear: that of OpenMP's threads, and arrays of dynamic size.
+/// Flag for kernels with stack memory that the launcher cannot clear: the stacks of OpenMP's threads, and arrays of dynamic size.
 pub const INITIALISE_LOCALS: &str = "-ftrivial-auto-var-init=zero";
 
-/// Returns all flags of the compiler, in order, for those that an author gives.
+/// Returns all flags of the compiler, in order, including the flags that the author gives.
 ///
-/// `initialise`: have all locals initialised. It is implied by threads, whose stacks are not cleared.
+/// `initialise` adds [`INITIALISE_LOCALS`]. `-fopenmp` adds this flag as well, because the stacks of threads are not cleared.
 pub fn flags(author: &[String], initialise: bool) -> Vec<String> {
     let has_threads = author.iter().any(|flag| flag == "-fopenmp");
     let given = FLAGS.iter().map(|flag| (*flag).to_owned()).chain(author.iter().cloned());

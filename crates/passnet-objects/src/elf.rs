@@ -17,7 +17,7 @@ pub(crate) enum SectionRole {
     Constants,
     /// Not part of the program: symbols, comments, notes.
     Unused,
-    /// Part of the program, and neither code nor constants.
+    /// Part of the program, but neither code nor constants.
     Other,
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct ElfSection<'d> {
     pub(crate) flags: u64,
     pub(crate) size: u64,
     pub(crate) alignment: u64,
-    /// Empty where the role is neither code nor constants.
+    /// Bytes of the section; empty where the role is neither code nor constants.
     pub(crate) data: &'d [u8],
-    /// In order of their offsets.
+    /// Relocations in order of their offsets.
     pub(crate) relocations: Vec<Relocation>,
 }
 
-/// An address that is still open.
+/// An address that a loader has to fill in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relocation {
     pub(crate) offset: u64,
     pub(crate) kind: u32,
-    /// Index of a symbol; none where there is no symbol of that index.
+    /// Index of the symbol; `None` where the object has no symbol with this index.
     pub(crate) symbol: Option<usize>,
     pub(crate) addend: i64,
 }
@@ -52,7 +52,7 @@ pub(crate) enum SymbolLocation {
     /// Index of a section.
     Section(usize),
     Common,
-    /// An absolute value, the name of a file.
+    /// No section: an absolute value, or the name of a file.
     None,
 }
 
@@ -74,7 +74,7 @@ impl Symbol<'_> {
 /// An object file for x86-64.
 #[derive(Debug)]
 pub(crate) struct Object<'d> {
-    /// By index in the file, as are the symbols.
+    /// Sections by their index in the file. Symbols are also stored by their index in the file.
     pub(crate) sections: Vec<ElfSection<'d>>,
     pub(crate) symbols: Vec<Symbol<'d>>,
 }
@@ -135,7 +135,7 @@ impl<'d> Object<'d> {
         }
     }
 
-    /// Sections of a role, with their indices.
+    /// Returns the sections of a role, with their indices.
     pub(crate) fn with_role(&self, role: SectionRole) -> impl Iterator<Item = (usize, &ElfSection<'d>)> {
         self.sections.iter().enumerate().filter(move |(_, section)| section.role == role)
     }
@@ -186,7 +186,8 @@ fn read_section<'d>(
                 RelocationTarget::Symbol(index) => Some(index.0),
                 _ => None,
             },
-            // Without a separate addend a relocation has it in the code; the rules refuse these.
+            // A relocation without a separate addend has the addend in the code. The rules refuse the value that stands for such
+            // relocations.
             addend: if relocation.has_implicit_addend() { i64::MIN } else { relocation.addend() },
         })
         .collect();

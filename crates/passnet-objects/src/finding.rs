@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A rule for object code or for the text that it is compiled from.
+/// A rule for object code, or for the text that the object is compiled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectRule {
     /// The file is a well-formed relocatable object for x86-64.
@@ -19,7 +19,7 @@ pub enum ObjectRule {
     Data,
     /// The stack pointer moves as compilers move it.
     Stack,
-    /// Only C++ that says all it does.
+    /// Only C++ without constructs that leave no trace in the object, such as `asm` and attributes.
     Source,
 }
 
@@ -57,11 +57,11 @@ impl fmt::Display for ObjectRule {
     }
 }
 
-/// One thing that a kernel must not have.
+/// One violation of a rule by a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {message}")]
 pub struct ObjectFinding {
-    /// The rule that is broken.
+    /// The rule that is violated.
     pub rule: ObjectRule,
     /// The offending symbol or instruction, and what to write instead.
     pub message: String,
@@ -87,7 +87,7 @@ pub(crate) fn readable(mangled: &str) -> &str {
         };
         last = name;
         rest = &rest[digits + name.len()..];
-        // The end of a function's name, in which something local follows.
+        // `E` ends the name of a function; the name of a local of this function follows.
         if let Some((_, local)) =
             rest.split_once('E').filter(|(_, local)| local.starts_with(|c: char| c.is_ascii_digit()))
         {

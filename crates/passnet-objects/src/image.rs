@@ -1,4 +1,4 @@
-//! Objects that have kept all rules, laid out for loading.
+//! Objects that keep all rules, laid out for loading.
 
 use crate::{
     elf::{Object, SectionRole, SymbolLocation},
@@ -9,7 +9,7 @@ use crate::{
 /// Prefix of the functions through which a kernel is called.
 const ENTRY: &str = "passnet_call_";
 
-/// Code and constants of a judged object.
+/// Code and constants of an object that keeps all rules, with the addresses that a loader fills in.
 #[derive(Debug)]
 pub struct Image {
     code: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Image {
 pub struct Fixup {
     /// Offset in the code.
     pub offset: usize,
-    /// Referent of the address.
+    /// Target of the address.
     pub target: CallTarget,
     /// Number of bytes to add.
     pub addend: i64,
@@ -51,10 +51,10 @@ pub struct Import {
     pub library: RuntimeLibrary,
 }
 
-/// Stack that the functions of an image use together, without that of libraries.
+/// Stack that the functions of an image use in one call, without the stack of library functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackUse {
-    /// At most so many bytes.
+    /// At most this number of bytes.
     Bytes(u64),
     /// Unknown: recursion, or arrays of dynamic size.
     Unbounded,
@@ -77,7 +77,7 @@ impl Image {
                 SectionRole::Constants => &mut image.constants,
                 SectionRole::Unused | SectionRole::Other => continue,
             };
-            // Between functions stands what traps.
+            // Gaps between code sections are filled with `int3`, which traps.
             let filler = if section.role == SectionRole::Code { 0xcc } else { 0 };
             part.resize(part.len().next_multiple_of(section.alignment as usize), filler);
             let offset = part.len();
@@ -91,7 +91,7 @@ impl Image {
         for (index, section) in object.with_role(SectionRole::Code) {
             let Some(CallTarget::Code(start)) = places[index] else { continue };
             for relocation in &section.relocations {
-                // The rules have checked all of this. Errors instead of panics, in case that a rule and this function ever disagree.
+                // The rules have checked all of this. If a rule and this function ever disagree, an error is better than a panic.
                 let symbol = object.symbol_of(relocation).ok_or_else(incomplete)?;
                 let target = match symbol.place {
                     SymbolLocation::Undefined => CallTarget::Import(image.import(symbol.name).ok_or_else(incomplete)?),
@@ -126,32 +126,32 @@ impl Image {
         })
     }
 
-    /// Instructions. Sections begin at multiples of their alignment, at most 4096.
+    /// Returns the instructions. Sections begin at multiples of their alignment, which is at most 4096 bytes.
     pub fn code(&self) -> &[u8] {
         &self.code
     }
 
-    /// Data that is only read, aligned likewise.
+    /// Returns the read-only data, with the same alignment as the code.
     pub fn constants(&self) -> &[u8] {
         &self.constants
     }
 
-    /// Addresses to fill in.
+    /// Returns the addresses that a loader has to fill in.
     pub fn fixups(&self) -> &[Fixup] {
         &self.fixups
     }
 
-    /// Functions of libraries that it calls.
+    /// Returns the functions of libraries that the code calls.
     pub fn imports(&self) -> &[Import] {
         &self.imports
     }
 
-    /// Offset in the code of the function through which the kernel `name` is called.
+    /// Returns the offset in the code of the function through which the kernel `name` is called; `None` if there is no such kernel.
     pub fn entry(&self, name: &str) -> Option<usize> {
         self.entries.iter().find(|(known, _)| known == name).map(|(_, offset)| *offset)
     }
 
-    /// Stack that its functions use.
+    /// Returns the stack that the functions use.
     pub fn stack(&self) -> StackUse {
         self.stack
     }

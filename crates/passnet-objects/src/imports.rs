@@ -1,6 +1,6 @@
 //! Functions of libraries that a kernel may call.
 
-/// The library that has a function.
+/// The library that defines a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuntimeLibrary {
     /// Copies, fills and compares memory: `libc.so.6`.
@@ -9,7 +9,7 @@ pub enum RuntimeLibrary {
     Math,
     /// Mathematics on vectors: `libmvec.so.1`.
     VectorMath,
-    /// Memory of containers; the loader has its own functions for these.
+    /// Memory of containers, such as `operator new`. The loader provides these functions itself.
     Memory,
     /// Threads: `libgomp.so.1`.
     OpenMp,
@@ -19,7 +19,8 @@ pub enum RuntimeLibrary {
 
 const C: &[&str] = &["bcmp", "memchr", "memcmp", "memcpy", "memmove", "memset"];
 
-/// `float` and `long double` variants end in `f` and `l`. `lgamma` is not among them: it writes the global `signgam`.
+/// Functions of `libm` in their `double` form; the `float` and `long double` forms end in `f` and `l`. `lgamma` is not in the list
+/// because it writes the global variable `signgam`.
 const MATH: &[&str] = &[
     "acos",
     "acosh",
@@ -79,7 +80,7 @@ const MATH: &[&str] = &[
     "trunc",
 ];
 
-/// `operator new`, `operator delete`, and what containers call when a length is wrong.
+/// `operator new`, `operator delete`, and the functions that containers call to report a wrong length.
 const MEMORY: &[&str] = &[
     "_Znwm",
     "_Znam",
@@ -139,7 +140,7 @@ const COMPILER: &[&str] = &[
     "__umodti3",
 ];
 
-/// Returns the library of a function that a kernel may call.
+/// Returns the library of a function; `None` if kernels may not call the function.
 pub(crate) fn library_of(name: &str) -> Option<RuntimeLibrary> {
     if C.contains(&name) {
         return Some(RuntimeLibrary::C);
@@ -161,7 +162,7 @@ pub(crate) fn library_of(name: &str) -> Option<RuntimeLibrary> {
     vector.filter(|(shape, name)| shape.ends_with('v') && is_math(name)).map(|_| RuntimeLibrary::VectorMath)
 }
 
-/// Returns whether a function takes a function of the kernel, which it calls: its first argument.
+/// Returns whether a library function calls its first argument, which is then a function of the kernel.
 pub(crate) fn takes_function(name: &str) -> bool {
     name == "GOMP_parallel"
 }
@@ -172,7 +173,7 @@ fn is_math(name: &str) -> bool {
     MATH.contains(&name) || name.strip_suffix(['f', 'l']).is_some_and(|name| MATH.contains(&name))
 }
 
-/// Advice on what to write instead of a function that is not on the list.
+/// Returns advice on what to write instead of a function that is not on the list.
 pub(crate) fn advice(name: &str) -> &'static str {
     match name {
         _ if name.starts_with("lgamma") || name.contains("gamma_r") => {

@@ -1,9 +1,9 @@
 //! Rules for the object code of native kernels.
 //!
-//! [`judge`] reads a relocatable object, exactly as a compiler wrote it. It returns the violations of the rules
-//! ([`ObjectFinding`]), or an [`Image`]. An image has the bytes of code and constants, and the few addresses that are not yet
-//! filled in. Only `judge` makes images, so a loader that takes only images loads only judged code. No linker takes part, because a
-//! linker would add code and data that no rule has checked.
+//! [`judge`] reads a relocatable object, exactly as a compiler wrote it. It returns the violations of the rules ([`ObjectFinding`]), or
+//! an [`Image`]. An image has the bytes of code and constants, and the few addresses that are not yet filled in. Only `judge` makes
+//! images, so a loader that accepts only images loads only code that passed the rules. No linker is used, because a linker would add code
+//! and data that no rule has checked.
 //!
 //! | rule | refuses |
 //! |---|---|
@@ -54,7 +54,7 @@ const MAX_FINDINGS: usize = 50;
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it, at most 50 findings; never an empty list.
+/// The violated rules: at least 1 and at most 50 findings.
 pub fn judge(bytes: &[u8]) -> Result<Image, Vec<ObjectFinding>> {
     let object = Object::parse(bytes).map_err(|finding| vec![finding])?;
     let mut findings = rules::sections::check(&object);

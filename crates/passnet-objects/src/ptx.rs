@@ -1,17 +1,17 @@
 //! Rules for the PTX of kernels for CUDA devices, from NVRTC or from Triton.
 //!
-//! [`judge`] reads the text that a compiler has written, with all inline assembly in it, and says what a kernel must not
-//! have. The rules are those for objects of C++ as far as they apply:
+//! [`judge`] reads the text that a compiler has written, including inline assembly, and returns the violations of the rules. The rules
+//! are those for C++ objects, as far as they apply to PTX:
 //!
 //! | rule | refuses |
 //! |---|---|
-//! | [`ObjectRule::Format`] | what is not PTX as compilers write it |
+//! | [`ObjectRule::Format`] | text that is not PTX as compilers write it |
 //! | [`ObjectRule::Sections`] | variables that outlive the launch and can be written; textures and aliases |
 //! | [`ObjectRule::Symbols`] | functions that the text does not define, such as `printf` and `malloc`; calls through registers |
 //! | [`ObjectRule::Instructions`] | clocks, counters and other special registers outside a list; instructions outside a list |
 //! | [`ObjectRule::Data`] | writes to constants, addresses of constants that leave their function, addresses made of numbers |
 //!
-//! The text cannot show where an address leads that is computed from a parameter. PTX is described in NVIDIA's "Parallel
+//! The text cannot show which memory an address belongs to if it is computed from a parameter. PTX is described in NVIDIA's "Parallel
 //! Thread Execution ISA".
 
 mod flow;
@@ -24,7 +24,7 @@ use crate::finding::{ObjectFinding, ObjectRule};
 /// Largest number of findings that are kept.
 const MAX_FINDINGS: usize = 50;
 
-/// Beginnings of the flags of NVRTC that an author may give: optimisation, arithmetic, macros.
+/// Prefixes of the flags of NVRTC that an author may give: optimisation, arithmetic, macros.
 const FLAGS: &[&str] = &[
     "-D",
     "--define-macro=",
@@ -54,7 +54,7 @@ const FLAGS: &[&str] = &[
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it, at most 50 findings; never an empty list.
+/// The violated rules: at least 1 and at most 50 findings.
 pub fn judge(text: &str) -> Result<(), Vec<ObjectFinding>> {
     let module = text::tokens(text).and_then(|tokens| module::parse(&tokens)).map_err(|finding| vec![finding])?;
     let mut findings = Vec::new();
@@ -66,15 +66,15 @@ pub fn judge(text: &str) -> Result<(), Vec<ObjectFinding>> {
         instructions::check(&module, function, &mut findings);
         flow::check(&module, function, &mut findings);
     }
-    // A loop that is unrolled repeats its faults.
+    // An unrolled loop repeats its findings.
     findings.dedup();
     findings.truncate(MAX_FINDINGS);
     if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
-/// Judges the flags that an author gives to NVRTC.
+/// Judges the flags that an author gives to NVRTC. Returns an empty list if all are allowed.
 pub fn judge_flags(flags: &[String]) -> Vec<ObjectFinding> {
-    // A list of what is allowed: NVRTC also has flags that bring in files.
+    // Only listed flags are allowed, because other flags of NVRTC include files.
     let is_known = |flag: &&String| FLAGS.iter().any(|known| flag.starts_with(known));
     let unknown = flags.iter().filter(|flag| !is_known(flag));
     let message = |flag: &String| {

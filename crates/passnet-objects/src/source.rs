@@ -1,8 +1,8 @@
-//! Rules for the text of a kernel: what compiles to nothing, or changes how the rest is compiled.
+//! Rules for the text of a kernel. They cover constructs that compile to nothing, or that change how the rest is compiled.
 //!
-//! An object cannot show an empty `asm` that reads a register, or an attribute that switches off the initialisation of a
-//! local. Preprocessed text has no macros, conditions and splices, so it can be read token by token. Text of system
-//! headers is not looked at; the raw text must not have line markers, which would make any text look like theirs.
+//! An object cannot show an empty `asm` that reads a register, or an attribute that switches off the initialisation of a local.
+//! Preprocessed text has no macros, conditions and splices, so it can be read token by token. Text of system headers is not checked. The
+//! raw text must not have line markers, because a line marker could make any text look like text of a system header.
 
 use crate::finding::{ObjectFinding, ObjectRule};
 
@@ -22,7 +22,7 @@ const ATTRIBUTES: &[&str] = &[
     "packed",
     "target",
 ];
-/// Builtins that leave the language: memory of the frame, addresses of it, clocks.
+/// Forbidden builtins: memory of the frame, addresses of the frame, clocks.
 const BUILTINS: &[&str] = &[
     "alloca",
     "frame_address",
@@ -35,9 +35,9 @@ const BUILTINS: &[&str] = &[
     "unwind",
 ];
 
-/// Beginnings of flags that an author may give: optimisation, instruction sets, macros, warnings.
+/// Prefixes of flags that an author may give: optimisation, instruction sets, macros, warnings.
 const FLAGS: &[&str] = &["-O", "-D", "-f", "-m", "-std=c++", "-W"];
-/// Flags among these that bring in other files or tools, or instrument the code.
+/// Flags with an allowed prefix that are forbidden all the same: they use other files or tools, or instrument the code.
 const NO_FLAGS: &[&str] = &[
     "-Wa,",
     "-Wl,",
@@ -57,7 +57,7 @@ const NO_FLAGS: &[&str] = &[
     "-flto",
 ];
 
-/// Judges the flags that an author gives.
+/// Judges the flags that an author gives. Returns an empty list if all are allowed.
 pub fn judge_flags(flags: &[String]) -> Vec<ObjectFinding> {
     let is_known = |flag: &String| {
         FLAGS.iter().any(|known| flag.starts_with(known)) && !NO_FLAGS.iter().any(|known| flag.starts_with(known))
@@ -66,7 +66,7 @@ pub fn judge_flags(flags: &[String]) -> Vec<ObjectFinding> {
     unknown.map(|flag| finding(format!("the flag `{flag}`: a kernel may have flags for optimisation (`-O`, `-f`), instruction sets (`-m`) and macros (`-D`)"))).collect()
 }
 
-/// Judges the text of a kernel before the preprocessor.
+/// Judges the text of a kernel before preprocessing. Returns an empty list if the text keeps the rules.
 pub fn judge_raw(text: &str) -> Vec<ObjectFinding> {
     let joined = splice(text);
     let markers = joined.lines().filter(|line| is_marker(line));
@@ -77,11 +77,11 @@ pub fn judge_raw(text: &str) -> Vec<ObjectFinding> {
         .collect()
 }
 
-/// Judges preprocessed text (`g++ -E`), of which the kernel is what stands between two lines `#pragma MARK`.
+/// Judges preprocessed text (`g++ -E`). The kernel is the text between two lines `#pragma MARK`.
 ///
 /// # Errors
 ///
-/// Returns the findings; never an empty list.
+/// The violated rules: at least 1 finding.
 pub fn judge_preprocessed(text: &str, mark: &str) -> Result<(), Vec<ObjectFinding>> {
     let line = format!("#pragma {mark}");
     let parts: Vec<_> = text.split(line.as_str()).collect();
@@ -98,7 +98,7 @@ fn finding(message: String) -> ObjectFinding {
     ObjectFinding::new(ObjectRule::Source, message)
 }
 
-/// Joins lines that end in a backslash, which GCC does for blanks behind it too.
+/// Joins lines that end in a backslash. Like GCC, it also joins where blanks follow the backslash.
 fn splice(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -110,7 +110,7 @@ fn splice(text: &str) -> String {
     joined
 }
 
-/// Returns whether a line is, or in a comment could be, a directive `# 1 "file"` or `#line 1 "file"`.
+/// Returns whether a line is a directive `# 1 "file"` or `#line 1 "file"`. A line in a comment that looks like one counts, too.
 fn is_marker(line: &str) -> bool {
     let hashes = line.match_indices('#').map(|(at, _)| (at, at + 1));
     let digraphs = line.match_indices("%:").map(|(at, _)| (at, at + 2));
@@ -127,10 +127,11 @@ fn is_marker(line: &str) -> bool {
     })
 }
 
-/// The lines that are not of system headers. Line markers say so: `# 1 "file" 1 3` enters, `# 5 "kernel.cpp" 2` returns.
+/// Returns the lines that are not from system headers. Line markers show where a line is from: `# 1 "file" 1 3` enters a system header,
+/// `# 5 "kernel.cpp" 2` returns to the kernel.
 fn own_text(text: &str) -> String {
     let mut own = String::new();
-    // For each file that is open, whether it is the system's.
+    // For each open file, whether it is a system header.
     let mut open: Vec<bool> = Vec::new();
     for line in text.lines() {
         let marker = line.strip_prefix("# ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -168,7 +169,7 @@ fn pragma(line: &str) -> Option<ObjectFinding> {
     })
 }
 
-/// Names that must not occur, outside of literals.
+/// Finds forbidden names outside of literals.
 fn tokens(text: &str) -> Vec<ObjectFinding> {
     let mut findings = Vec::new();
     let names = names(text);
@@ -201,7 +202,7 @@ fn tokens(text: &str) -> Vec<ObjectFinding> {
     findings
 }
 
-/// Returns what is wrong with the list of an attribute.
+/// Returns what is wrong with the list of an attribute; `None` if all its attributes are allowed.
 fn attribute(rest: &str) -> Option<String> {
     let mut depth = 0_usize;
     let end = rest.char_indices().find_map(|(at, c)| {
@@ -235,7 +236,7 @@ fn attribute(rest: &str) -> Option<String> {
     None
 }
 
-/// Returns the names of a text with their places, without those in literals and comments.
+/// Returns the names in a text with their byte offsets, without names in literals and comments.
 fn names(text: &str) -> Vec<(usize, &str)> {
     let mut names = Vec::new();
     let mut rest = text;

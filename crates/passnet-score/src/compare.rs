@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::{GraphOutcome, Interval, Outcomes, ScoreReport, Speedup, TaskScore, random::SplitMix64};
 
-/// Share of false discoveries that is accepted among graphs called faster or slower.
+/// Accepted rate of false discoveries among the graphs that are reported as faster or slower, from 0 to 1.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
-/// Resamples of the tasks for the intervals of score changes: 50 of them lie beyond each bound of a 95 % interval, so that the bounds
-/// hardly depend on the seed.
+/// Resamples of the tasks for the intervals of score changes: 50 of the 2000 lie beyond each bound of a 95 % interval, which is enough
+/// that the bounds hardly depend on the seed.
 const RESAMPLES: usize = 2000;
 /// Two-sided 95 % quantile of the normal distribution.
 const Z95: f64 = 1.959_963_985;
@@ -41,23 +41,23 @@ pub struct GraphChange {
     pub id: GraphId,
     /// Change of the graph.
     pub change: Change,
-    /// Speed-up against eager in the second run over that in the first, with its 95 % interval; `None` where either has no
-    /// settled measurement.
+    /// Speed-up against eager in the second run divided by the speed-up in the first, with the 95 % interval of this ratio. `None` where
+    /// one of the runs has no settled measurement.
     pub ratio: Option<(f64, Interval)>,
-    /// Two-sided p-value of "no change of speed", before the correction for many graphs.
+    /// Two-sided p-value of the hypothesis "no change of speed", before the correction for many graphs.
     pub p_value: Option<f64>,
 }
 
-/// A score of both runs.
+/// One score in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScoreChange {
-    /// In the first run.
+    /// Score in the first run.
     pub before: f64,
-    /// In the second run.
+    /// Score in the second run.
     pub after: f64,
-    /// after / before.
+    /// `after / before`.
     pub ratio: f64,
-    /// 95 % interval of the ratio, by resampling the tasks that both runs have; `None` for fewer than two.
+    /// 95 % interval of the ratio, by resampling the tasks that both runs have. `None` for fewer than two tasks.
     pub interval: Option<Interval>,
 }
 
@@ -72,12 +72,12 @@ pub struct RunComparison {
     pub only_after: usize,
     /// AS over the tasks of each run.
     pub aggregated: ScoreChange,
-    /// The sound score; `None` where either run has none.
+    /// The sound score; `None` where one of the runs has no sound score.
     pub sound: Option<ScoreChange>,
 }
 
 impl RunComparison {
-    /// Compares outcomes and the reports made of them.
+    /// Compares the outcomes of two runs and the reports that were computed from them.
     pub fn new(before: (&Outcomes, &ScoreReport), after: (&Outcomes, &ScoreReport)) -> Self {
         let later: BTreeMap<&GraphId, &GraphOutcome> = after.0.graphs.iter().map(|graph| (&graph.id, graph)).collect();
         let mut graphs: Vec<GraphChange> =
@@ -99,7 +99,7 @@ impl RunComparison {
         }
     }
 
-    /// Returns the number of graphs with that change.
+    /// Returns the number of graphs with the given change.
     pub fn count(&self, change: Change) -> usize {
         self.graphs.iter().filter(|graph| graph.change == change).count()
     }
@@ -125,10 +125,10 @@ fn change(before: &GraphOutcome, after: &GraphOutcome) -> GraphChange {
     }
 }
 
-/// Ratio of two speed-ups, its interval and its p-value. Logarithms of ratios of medians are taken as normal, with the
-/// standard error that their 95 % interval implies.
+/// Returns the ratio of two speed-ups, its 95 % interval and its p-value. The logarithm of a ratio of medians is treated as normally
+/// distributed, with the standard error that its 95 % interval implies.
 fn speed_change(before: Speedup, after: Speedup) -> Option<(f64, Interval, f64)> {
-    // A 95 % interval spans 2 x 1.96 standard errors; dividing by that yields one.
+    // A 95 % interval spans 2 x 1.96 standard errors; the division yields one standard error.
     let error = |speedup: Speedup| {
         let Interval { low, high } = speedup.interval?;
         (low > 0.0 && high >= low).then(|| (high / low).ln() / (2.0 * Z95))
@@ -142,7 +142,8 @@ fn speed_change(before: Speedup, after: Speedup) -> Option<(f64, Interval, f64)>
     Some((log.exp(), Interval { low: at(-Z95), high: at(Z95) }, p))
 }
 
-/// Benjamini and Hochberg (1995): the largest rank k with p_(k) <= k/m q, and all below it, are called.
+/// Marks significant changes by the procedure of Benjamini and Hochberg (1995): finds the largest rank k with p_(k) <= k/m q. The graphs
+/// up to this rank are called faster or slower.
 fn call_significant(graphs: &mut [GraphChange]) {
     let mut ranked: Vec<f64> = graphs.iter().filter_map(|graph| graph.p_value).collect();
     ranked.sort_by(f64::total_cmp);
@@ -153,7 +154,7 @@ fn call_significant(graphs: &mut [GraphChange]) {
     for graph in graphs {
         if let (Some((ratio, _)), Some(p)) = (graph.ratio, graph.p_value)
             && p <= limit
-            // Without a direction there is nothing to call, however small p is.
+            // A ratio of exactly 1 has no direction, so the graph is neither faster nor slower, even if p is small.
             && ratio != 1.0
         {
             graph.change = if ratio > 1.0 { Change::Faster } else { Change::Slower };
@@ -161,7 +162,7 @@ fn call_significant(graphs: &mut [GraphChange]) {
     }
 }
 
-/// Weight, logarithm before and logarithm after of each task that both reports have.
+/// Returns the weight, the logarithm before and the logarithm after of each task that both reports have.
 fn common(
     before: &ScoreReport,
     after: &ScoreReport,
@@ -179,7 +180,7 @@ fn score_change(before: f64, after: f64, tasks: &[(f64, f64, f64)]) -> ScoreChan
     ScoreChange { before, after, ratio: after / before, interval: resample(tasks) }
 }
 
-/// Percentile bootstrap over tasks of the weighted mean difference of logarithms, as a ratio.
+/// Returns the interval of the ratio: a percentile bootstrap over tasks of the weighted mean difference of logarithms.
 fn resample(tasks: &[(f64, f64, f64)]) -> Option<Interval> {
     if tasks.len() < 2 {
         return None;
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn many_graphs_need_stronger_evidence() {
-        // z of about 2.1: significant alone, not as one of a hundred.
+        // z of about 2.1: significant in a single test, but not as one of a hundred tests.
         let (mut before, mut after) = (vec![Some(1.0); 100], vec![Some(1.0); 100]);
         (before[0], after[0]) = (Some(1.0), Some(1.047));
         assert_eq!(compare(&before, &after).count(Change::Faster), 0);

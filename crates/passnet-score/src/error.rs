@@ -1,7 +1,7 @@
 /// Error of computing a score.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScoreError {
-    /// There is nothing to take a mean of.
+    /// There is no graph to compute a mean of.
     #[error("no graphs to score: the run has no verdicts yet, or every reference failed")]
     NoGraphs,
     /// The slowdown penalty is out of range.
@@ -10,12 +10,12 @@ pub enum ScoreError {
     /// The error base is out of range.
     #[error("error base b = {0}: must be more than 0 and at most 1")]
     ErrorBase(f64),
-    /// The bootstrap cannot be done as asked.
+    /// The settings of the bootstrap are out of range.
     #[error("bootstrap with {resamples} resamples at confidence {confidence}: needs at least 1 and 0 < confidence < 1")]
     Bootstrap {
-        /// Number of resamples asked for.
+        /// Requested number of resamples.
         resamples: u32,
-        /// Confidence level asked for.
+        /// Requested confidence level.
         confidence: f64,
     },
     /// No weight table has that name.

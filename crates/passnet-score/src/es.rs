@@ -13,9 +13,9 @@ const FORMS_AGREE: f64 = 1e-9;
 /// The free parameters of S_t and ES_t.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EsSettings {
-    /// p: a correct graph slower than the baseline counts s^(p+1).
+    /// p: a correct graph with a speed-up s below 1 counts s^(p+1).
     pub slowdown_penalty: f64,
-    /// b: what an incorrect graph counts.
+    /// b: the value that an incorrect graph counts with.
     pub error_base: f64,
     /// Error classes that positive tolerances forgive.
     pub interpretation: Interpretation,
@@ -52,7 +52,7 @@ pub struct AggregateStatistics {
     pub eta: f64,
     /// Value of an incorrect graph in ES_t, as a geometric mean over the error classes.
     pub gamma: f64,
-    /// Share of each error class among the incorrect graphs; empty below t = 1, where classes play no part.
+    /// Share of each error class among the incorrect graphs; empty below t = 1, where error classes do not affect the score.
     pub pi: BTreeMap<String, f64>,
     /// Number of correct graphs.
     pub correct: usize,
@@ -69,16 +69,16 @@ pub struct ToleranceScore {
     pub t: i32,
     /// S_t: correctness judged numerically at `t`.
     pub s: f64,
-    /// ES_t: from t = 1 on correctness is that at 1 and error classes are forgiven.
+    /// ES_t: from t = 1 on, correctness is judged numerically at 1 and error classes are forgiven.
     pub es: f64,
-    /// The statistics behind ES_t (behind S_t too, for t <= 1).
+    /// The statistics that ES_t is computed from. For t <= 1, S_t is computed from the same statistics.
     pub parameters: AggregateStatistics,
 }
 
-/// S_t and ES_t for every tolerance of the interpretation, computed per graph and from aggregate statistics.
+/// Computes S_t and ES_t for every tolerance of the interpretation, once per graph and once from aggregate statistics.
 ///
 /// # Errors
-/// No graphs, parameters out of range, or the two forms differ by more than 1e-9 relative.
+/// If there are no graphs, parameters are out of range, or the two forms differ by more than 1e-9 relative.
 pub fn tolerance_scores(graphs: &[GraphOutcome], settings: &EsSettings) -> Result<Vec<ToleranceScore>, ScoreError> {
     settings.validate()?;
     if graphs.is_empty() {
@@ -92,11 +92,10 @@ fn score_at(graphs: &[GraphOutcome], t: i32, settings: &EsSettings) -> Result<To
     let s = geometric_mean(graphs.iter().map(|graph| rectified(graph, t, settings).unwrap_or(b)));
     let es = geometric_mean(graphs.iter().map(|graph| es_term(graph, t, settings)));
 
-    // From t = 1 on, ES_t judges numbers at t = 1 only; S_t keeps loosening them, so it has its own
-    // statistics below.
+    // From t = 1 on, ES_t judges numbers at t = 1 only, while S_t judges them at `t`. S_t therefore needs separate statistics, which are
+    // computed below.
     let parameters = parameters_at(graphs, t, t.min(FIRST_CLASS_TOLERANCE), settings);
-    // The two forms are equal by algebra, so a difference means an error in this code: no score is better than a
-    // wrong one.
+    // The two forms are algebraically equal, so a difference is a defect of this code. An error is better than a wrong score.
     check_forms("ES", t, es, aggregate(&parameters, parameters.gamma, settings))?;
     let numeric = parameters_at(graphs, t, t, settings);
     check_forms("S", t, s, aggregate(&numeric, b, settings))?;
@@ -121,12 +120,12 @@ fn es_term(graph: &GraphOutcome, t: i32, settings: &EsSettings) -> f64 {
     })
 }
 
-/// Returns why a graph is not correct at t = 1. A graph that met a looser demand of the settings is wrong here.
+/// Returns why a graph is not correct at t = 1. A graph that only meets a looser tolerance, as the settings may demand, is wrong here.
 fn failure_of(graph: &GraphOutcome) -> Status {
     graph.failure.unwrap_or(Status::Accuracy)
 }
 
-/// Statistics with correctness judged at `judged_at` and error classes forgiven at `t`.
+/// Computes the statistics with correctness judged at `judged_at` and error classes forgiven at `t`.
 fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsSettings) -> AggregateStatistics {
     let (correct, wrong): (Vec<_>, Vec<_>) = graphs.iter().partition(|graph| graph.correct_at(judged_at));
     let speedups: Vec<f64> = correct.iter().map(|graph| graph.scored_speedup()).collect();
@@ -142,8 +141,7 @@ fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsS
             *members.entry(class.key).or_default() += 1;
             unforgiven += usize::from(class.tolerated_from.is_none_or(|from| t < from));
         }
-        // With no wrong graph all shares are 0, and gamma becomes b^0 = 1, which (1 - lambda) = 0 then
-        // ignores.
+        // With no wrong graph, all shares are 0 and gamma is b^0 = 1. Its exponent (1 - lambda) is then 0, so gamma has no effect.
         let share = |count: usize| count as f64 / wrong.len().max(1) as f64;
         pi = members.into_iter().map(|(key, count)| (key.to_owned(), share(count))).collect();
         // A forgiven class counts 1, so its share drops out of the geometric mean and only the unforgiven share
@@ -164,7 +162,7 @@ fn parameters_at(graphs: &[GraphOutcome], t: i32, judged_at: i32, settings: &EsS
     }
 }
 
-/// alpha^lambda * beta^(lambda eta p) * error^(1 - lambda).
+/// Returns alpha^lambda * beta^(lambda eta p) * error^(1 - lambda).
 fn aggregate(parameters: &AggregateStatistics, error: f64, settings: &EsSettings) -> f64 {
     let AggregateStatistics { alpha, beta, lambda, eta, .. } = parameters;
     let exponent =
@@ -180,7 +178,7 @@ fn check_forms(score: &'static str, t: i32, per_graph: f64, aggregate: f64) -> R
     }
 }
 
-/// exp of the mean logarithm; 1 for no values.
+/// Returns exp of the mean logarithm; 1 if there are no values.
 pub(crate) fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0_usize, 0.0), |(count, sum), value| (count + 1, sum + value.ln()));
     if count == 0 { 1.0 } else { (sum / count as f64).exp() }

@@ -10,8 +10,8 @@ pub enum Interpretation {
     /// Accuracy from 1, everything else from 3; t up to 4.
     #[default]
     Default,
-    /// Like `Default`, but a log's `eager_fail` is never forgiven: the rule of the public pass benchmark, where it
-    /// mostly means that no pass matched.
+    /// Like `Default`, but a log's `eager_fail` is never forgiven: the rule of the public pass benchmark. There, `eager_fail` mostly
+    /// means that no pass matched.
     #[serde(rename = "passnet")]
     PassNet,
     /// Accuracy from 1, mismatches from 2, runtime from 3, compile from 4; t up to 5.
@@ -21,9 +21,9 @@ pub enum Interpretation {
 /// A class of failures that positive tolerances treat alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorClass {
-    /// Number as written in reports, `never` for the class that no tolerance forgives.
+    /// Name in reports: a number, or `never` for the class that no tolerance forgives.
     pub key: &'static str,
-    /// The first `t` at which it counts 1; `None` if at none.
+    /// The smallest `t` at which the class counts 1; `None` if there is none.
     pub tolerated_from: Option<i32>,
 }
 
@@ -31,10 +31,10 @@ impl Interpretation {
     /// Every interpretation.
     pub const ALL: [Self; 3] = [Self::Default, Self::PassNet, Self::MismatchExtended];
 
-    /// Returns the interpretation of that name.
+    /// Returns the interpretation with the given name.
     ///
     /// # Errors
-    /// None has that name.
+    /// If no interpretation has the name.
     pub fn by_name(name: &str) -> Result<Self, ScoreError> {
         let known = Self::ALL.into_iter().find(|interpretation| interpretation.name() == name);
         known.ok_or_else(|| ScoreError::UnknownInterpretation(name.to_owned()))
@@ -57,7 +57,8 @@ impl Interpretation {
         }
     }
 
-    /// Returns the class of a failure. A status that is not a failure has none and gets the one that is never tolerated.
+    /// Returns the class of a failure. A status that is not a failure has no class; for it, the class that is never tolerated is
+    /// returned.
     pub const fn class(self, failure: Status) -> ErrorClass {
         const NEVER: ErrorClass = ErrorClass { key: "never", tolerated_from: None };
         const fn class(key: &'static str, from: i32) -> ErrorClass {
@@ -68,10 +69,10 @@ impl Interpretation {
             (_, Status::NoMatch | Status::Integrity | Status::Correct | Status::Unstable | Status::ReferenceError)
             | (Self::PassNet | Self::MismatchExtended, Status::EagerFail) => NEVER,
             (_, Status::Accuracy) => class("1", 1),
-            // A log cannot tell a NaN from any other wrong value, so upstream forgives it like one.
+            // A log cannot distinguish a NaN from any other wrong value, so upstream forgives both alike.
             (Self::Default | Self::PassNet, Status::NonFinite) => class("1", 1),
             (Self::Default | Self::PassNet, Status::CompileError) => class("3", 3),
-            // The class is number 2 but the public code forgives it from 3.
+            // The class is number 2, but the public code forgives it from t = 3.
             (
                 Self::Default | Self::PassNet,
                 Status::TypeMismatch

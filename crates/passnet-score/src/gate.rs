@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use crate::{Change, RunComparison, ScoreChange, Tally};
 
-/// Error of a condition, in its text or on the runs that it is evaluated on.
+/// An error in the text of a condition, or in its evaluation on two runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// A term without an operator.
@@ -13,12 +13,12 @@ pub enum ConditionError {
     /// The suffix of a metric is not an end of an interval.
     #[error("`.{0}` is not known; known are .low and .high")]
     UnknownEnd(String),
-    /// No metric has that name.
+    /// No metric has the given name.
     #[error("`{name}` is not known; known are {known}")]
     UnknownMetric {
-        /// The name as given.
+        /// The unknown name.
         name: String,
-        /// All names.
+        /// All known names.
         known: String,
     },
     /// The metric has no interval.
@@ -47,7 +47,7 @@ enum Metric {
     NotHandedIn,
 }
 
-/// Number of a score: the change itself, or an end of its 95 % interval.
+/// Value of a score that a condition uses: the change itself, or an end of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IntervalEnd {
     Point,
@@ -72,7 +72,7 @@ struct GateTerm {
     percent: bool,
 }
 
-/// Terms that all have to hold.
+/// Condition for a comparison of runs: terms that all have to hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateCondition {
     text: String,
@@ -96,7 +96,7 @@ impl FromStr for GateCondition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
-        // No metric has blanks in its name, so the words cannot be part of one.
+        // No metric has blanks in its name, so ` and ` cannot be part of a name.
         let terms = text.split(" and ").map(term).collect::<Result<_, _>>()?;
         Ok(Self { text: text.trim().to_owned(), terms })
     }
@@ -151,8 +151,8 @@ pub struct ComparedRuns<'a> {
 }
 
 impl GateCondition {
-    /// Returns whether all terms hold. A term without a value (no sound score, no interval) is an error: a check that cannot be
-    /// made must not pass in silence.
+    /// Returns whether all terms hold. A term without a value (no sound score, no interval) is an error: a check that cannot be evaluated
+    /// must not pass silently.
     ///
     /// # Errors
     /// [`ConditionError::NoValue`] if a term has no value.
@@ -177,7 +177,7 @@ impl GateTerm {
         let ComparedRuns { comparison, before, after } = *subject;
         let count = |change| {
             let count = comparison.count(change) as f64;
-            // Percent of the graphs that both runs have.
+            // The count as a percentage of the graphs that both runs have.
             if self.percent { 100.0 * count / comparison.graphs.len().max(1) as f64 } else { count }
         };
         match self.metric {
@@ -187,7 +187,7 @@ impl GateTerm {
                 let (before, after) = (before.geomean_speedup?, after.geomean_speedup?);
                 self.of_score(ScoreChange { before, after, ratio: after / before, interval: None })
             }
-            // Shares are in percent already; their change is in percentage points either way.
+            // Shares are already in percent, so their change is in percentage points with and without `%`.
             Metric::Correct => Some(after.correct_percent() - before.correct_percent()),
             Metric::Fast1 => Some(after.fast_1_percent() - before.fast_1_percent()),
             Metric::NewlyWrong => Some(count(Change::NewlyWrong)),

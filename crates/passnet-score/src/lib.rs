@@ -1,8 +1,7 @@
 //! Scores: from verdicts and upstream logs to S_t, ES_t, AS and the sound score.
 //!
-//! Verdicts ([`Outcomes::from_verdicts`]) and public evaluation logs ([`read_log`]) become [`Outcomes`]. [`ScoreReport::new`]
-//! computes every score from them. `docs/reference/scoring.md` has the definitions of the scores, and lists the points on which
-//! public descriptions disagree.
+//! Verdicts ([`Outcomes::from_verdicts`]) and public evaluation logs ([`read_log`]) become [`Outcomes`]. [`ScoreReport::new`] computes
+//! every score from them. `docs/reference/scoring.md` defines the scores and lists the points on which public descriptions disagree.
 //!
 //! The crate never reads files or a clock. The bootstrap draws from a generator whose seed is part of the result, so equal
 //! outcomes give equal scores.

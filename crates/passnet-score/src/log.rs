@@ -1,8 +1,8 @@
-//! Reader of the evaluation logs of the public harness: text in, records out.
+//! Reader of the evaluation logs of the public harness. It turns the text of a log into records.
 //!
-//! The log is a merged stdout and stderr in which tagged lines are searched anywhere in a line. The reader follows the
-//! public scorer, oddities included, and lists each place where an oddity made a difference as a [`Quirk`]. Grammar and
-//! quirks are described in `docs/reference/scoring.md`.
+//! The log is a merged stdout and stderr; a tag may stand anywhere in a line. The reader follows the public scorer, including its
+//! oddities. It lists each place where an oddity made a difference as a [`Quirk`]. Grammar and quirks are described in
+//! `docs/reference/scoring.md`.
 
 mod error;
 mod line;
@@ -31,7 +31,8 @@ pub struct UpstreamLog {
 }
 
 impl UpstreamLog {
-    /// Returns the input of scores. Each record is a separate task, since a log does not say which samples share one.
+    /// Returns the outcomes that scores are computed from. `correct_at` is the tolerance that a correct sample has to meet. Each record
+    /// is a separate task, since a log does not say which samples share one.
     pub fn outcomes(&self, correct_at: i32) -> Outcomes {
         let graphs = self.records.iter().map(|record| outcome(record, correct_at)).collect();
         Outcomes { graphs, reference_errors: Vec::new() }
@@ -54,7 +55,7 @@ fn outcome(record: &LogRecord, correct_at: i32) -> GraphOutcome {
 /// Reads an evaluation log.
 ///
 /// # Errors
-/// Lines that the public scorer would not survive or that are damaged: the first of them, with its number.
+/// The first line that is damaged, or on which the public scorer would crash, with its number.
 pub fn read_log(text: &str) -> Result<UpstreamLog, LogError> {
     let mut log = UpstreamLog { records: Vec::new(), quirks: Vec::new() };
     let mut first_seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -82,7 +83,7 @@ pub fn read_log(text: &str) -> Result<UpstreamLog, LogError> {
         Some(last) => log.records.push(last.finish(&mut log.quirks)?),
         None => return Err(LogError { line: 1, kind: LogErrorKind::NoRecords }),
     }
-    // A record notes some oddities when it ends, after those of its later lines.
+    // Some oddities of a record are noted only when the record ends, after oddities of later lines.
     log.quirks.sort_by_key(|quirk| quirk.line);
     Ok(log)
 }

@@ -1,5 +1,5 @@
-/// Returns the median of values in any order, which it reorders; `None` for no values. Of an even number, it is the mean of the
-/// two in the middle.
+/// Returns the median of values in any order, or `None` for no values. The median of an even number of values is the mean of the two in
+/// the middle. Reorders `values`.
 ///
 /// ```
 /// assert_eq!(passnet_score::median(&mut [3.0, 1.0, 2.0]), Some(2.0));
@@ -12,7 +12,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
         return None;
     }
     let even = values.len().is_multiple_of(2);
-    // Selection and not sorting: the bootstrap takes thousands of medians of each measurement.
+    // Selection is faster than sorting, and the bootstrap computes thousands of medians for each measurement.
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if !even {
         return Some(upper);

@@ -43,15 +43,15 @@ impl Speedup {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GraphOutcome {
     pub id: GraphId,
-    /// Reason why it is not correct at the demanded tolerance; `None` if it is.
+    /// Reason why the graph is not correct at the demanded tolerance; `None` if it is correct.
     pub failure: Option<Status>,
-    /// Smallest tolerance at which all outputs are close; `None` if at none or never compared.
+    /// Smallest tolerance at which all outputs are close. `None` if there is none, or if the outputs were never compared.
     pub tolerance: Option<i32>,
-    /// Against eager. `None` if nothing usable was measured.
+    /// Speed-up against eager mode. `None` if nothing usable was measured.
     pub eager: Option<Speedup>,
-    /// Against the candidate's own path without rewriting.
+    /// Speed-up against the control: the candidate's path without rewriting.
     pub control: Option<Speedup>,
-    /// The timing did not settle; no speed-up is credited.
+    /// True if the timing did not settle. No speed-up above 1 is credited then.
     pub unstable: bool,
 }
 
@@ -61,12 +61,12 @@ impl GraphOutcome {
         matches!(self.failure, None | Some(Status::Accuracy)) && self.tolerance.is_some_and(|smallest| smallest <= t)
     }
 
-    /// Returns the speed-up that S_t and ES_t use: as measured against eager; at most 1 where the timing did not settle; 1,
-    /// neither credit nor penalty, where nothing was timed.
+    /// Returns the speed-up that S_t and ES_t use: the measured speed-up against eager. It is at most 1 where the timing did not settle,
+    /// and 1 (neither credit nor penalty) where nothing was timed.
     pub fn scored_speedup(&self) -> f64 {
         match self.eager {
             None => 1.0,
-            // Noise earns no speed-up, but a slow-down stays: a noisy pass must not gain by it.
+            // A measurement that did not settle earns no speed-up, but a slow-down counts: a pass must not gain by being noisy.
             Some(eager) if self.unstable => eager.ratio.min(1.0),
             Some(eager) => eager.ratio,
         }
@@ -83,7 +83,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Reduces verdicts. `correct_at` is the tolerance that the run's settings demand of a correct graph.
+    /// Reduces verdicts to outcomes. `correct_at` is the tolerance that the run's settings demand of a correct graph.
     pub fn from_verdicts<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>, correct_at: i32) -> Self {
         let mut outcomes = Self::default();
         for verdict in verdicts {
@@ -100,10 +100,10 @@ impl Outcomes {
 fn from_verdict(verdict: &Verdict, correct_at: i32) -> GraphOutcome {
     let failure = Some(verdict.status).filter(|status| status.is_failure());
     let tolerance = match failure {
-        // A graph without outputs has no tolerance; nothing about it can be wrong.
+        // A graph without outputs has no tolerance: there is no value that could be wrong.
         None => Some(verdict.tolerance.unwrap_or(MIN_TOLERANCE)),
-        // Wrong although close on all random contents: the adversarial ones found it out, and at which tolerance
-        // those would pass is not recorded.
+        // Wrong although close on all random inputs: only adversarial inputs showed the difference. The tolerance at which these would
+        // pass is not recorded.
         Some(Status::Accuracy) => verdict.tolerance.filter(|&smallest| smallest > correct_at),
         Some(_) => None,
     };

@@ -46,8 +46,9 @@ impl PartScore {
         resample(&self.tasks.values().copied().collect::<Vec<_>>(), BOOTSTRAP)
     }
 
-    /// Returns the 95 % interval of this score over another one of the same tasks, task by task; `None` for fewer than two common
-    /// tasks. It is narrower than the two scores' own intervals suggest, because what makes a task easy makes it so for both.
+    /// Returns the 95 % interval of the ratio of this score to another score of the same tasks, task by task; `None` for fewer than two
+    /// common tasks. The interval is narrower than the intervals of the two scores suggest, because an easy task is easy for both
+    /// authors.
     pub fn lead_over(&self, other: &Self) -> Option<Interval> {
         let difference = |(task, log): (&String, &f64)| Some(log - other.tasks.get(task)?);
         resample(&self.tasks.iter().filter_map(difference).collect::<Vec<_>>(), BOOTSTRAP)
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
     use crate::Speedup;
 
-    /// Graphs of tasks with these speed-ups; 0 is a wrong one.
+    /// Returns graphs of tasks with these speed-ups; 0 stands for a wrong graph.
     fn graphs(tasks: &[&[f64]]) -> Vec<GraphOutcome> {
         let graph = |task: usize, at: usize, ratio: f64| GraphOutcome {
             id: GraphId { task: format!("task-{task}"), graph: at.to_string() },

@@ -8,7 +8,7 @@ pub fn scored_path(verdicts: &[Verdict], settings: &RunSettings) -> String {
     let measured: BTreeSet<&str> =
         verdicts.iter().filter_map(Verdict::scored_timing).map(|timing| timing.path.name()).collect();
     if measured.is_empty() {
-        // Nothing was timed, so the first path of the settings is the one that would have counted.
+        // Nothing was timed. The first path of the settings would have counted.
         return settings.paths.first().map_or("none", |path| path.name()).to_owned();
     }
     // The set is in alphabetical order, `compiled` first; the direct path is named first everywhere else.

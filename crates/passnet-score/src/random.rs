@@ -1,4 +1,4 @@
-/// SplitMix64: small, fast, and the same on every machine.
+/// The random generator SplitMix64: small, fast, and with the same numbers on every machine.
 pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -14,7 +14,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// Returns an index below `len`, by multiplication: its bias, at most `len` / 2^64, is far below what any resampling shows.
+    /// Returns an index below `len`, computed by multiplication. The bias is at most `len` / 2^64, far too small to affect a resampling.
     pub(crate) fn below(&mut self, len: usize) -> usize {
         ((u128::from(self.next()) * len as u128) >> 64) as usize
     }

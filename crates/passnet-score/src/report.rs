@@ -12,10 +12,10 @@ use crate::{
     tolerance_scores,
 };
 
-/// Everything that can change a score of given outcomes.
+/// Settings that the scores depend on, in addition to the outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreSettings {
-    /// Parameters of S_t and ES_t; the error base is also that of the sound score.
+    /// Parameters of S_t and ES_t. The sound score uses the same error base.
     #[serde(flatten)]
     pub es: EsSettings,
     /// Name of the weight table of AS.
@@ -49,17 +49,17 @@ pub struct Tally {
     pub unstable: usize,
     /// Geometric mean of the measured speed-ups against eager of correct graphs; `None` if none was timed.
     pub geomean_speedup: Option<f64>,
-    /// Number of graphs by failure.
+    /// Number of graphs for each failure.
     pub failures: BTreeMap<Status, usize>,
 }
 
 impl Tally {
-    /// Share of correct graphs, in percent.
+    /// Returns the share of correct graphs, in percent.
     pub fn correct_percent(&self) -> f64 {
         percent(self.correct, self.graphs)
     }
 
-    /// Share of graphs that are correct and not slower than eager, in percent.
+    /// Returns the share of graphs that are correct and not slower than eager, in percent.
     pub fn fast_1_percent(&self) -> f64 {
         percent(self.fast_1, self.graphs)
     }
@@ -74,7 +74,7 @@ pub struct TaskScore {
     pub tally: Tally,
     /// AS over the task's graphs.
     pub aggregated: f64,
-    /// Geometric mean of the graphs' sound credits; `None` where [`ScoreReport::sound`] is.
+    /// Geometric mean of the graphs' sound credits; `None` where [`ScoreReport::sound`] is `None`.
     pub sound: Option<f64>,
 }
 
@@ -90,7 +90,7 @@ pub struct ScoreReport {
     pub tally: Tally,
     /// Graphs left out because their reference did not run.
     pub reference_errors: usize,
-    /// S_t, ES_t and their parameters, by ascending t.
+    /// S_t, ES_t and their parameters, in ascending order of t.
     pub by_tolerance: Vec<ToleranceScore>,
     /// AS.
     pub aggregated: f64,
@@ -104,7 +104,7 @@ impl ScoreReport {
     /// Computes all scores.
     ///
     /// # Errors
-    /// No graphs, settings out of range or unknown.
+    /// If there are no graphs, or a setting is out of range or unknown.
     pub fn new(outcomes: &Outcomes, settings: &ScoreSettings) -> Result<Self, ScoreError> {
         settings.bootstrap.validate()?;
         let table = WeightTable::by_name(&settings.weights)?;

@@ -5,8 +5,8 @@ use passnet_record::{Mode, TextReport, TextTable, counted};
 use crate::report::ScoreReport;
 
 impl ScoreReport {
-    /// Returns S_t and ES_t by tolerance, the scores with that of `mode` first, and the counts. `path` is the measured path
-    /// where it is known.
+    /// Returns the report as text: S_t and ES_t by tolerance, the scores (the score of `mode` first), and the counts. `path` is the
+    /// measured path, where it is known.
     pub fn text_report(&self, mode: Mode, path: Option<&str>) -> TextReport {
         let mut report = TextReport::default();
         report.table(self.curve());

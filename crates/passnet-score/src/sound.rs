@@ -30,12 +30,12 @@ impl Bootstrap {
     }
 }
 
-/// The sound score: what the author is worth against doing nothing, one task one vote.
+/// The sound score: how much better the author's passes are than no passes. Each task has the same weight.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SoundScore {
-    /// Geometric mean over tasks of the geometric mean credit of a task's graphs; 1 is doing nothing.
+    /// Geometric mean over tasks of the geometric mean credit of a task's graphs; 1 is the score of an author without passes.
     pub score: f64,
-    /// Percentile bootstrap interval over tasks; `None` for a single task, which says nothing of others.
+    /// Percentile bootstrap interval over tasks; `None` for a single task, which shows no variation between tasks.
     pub interval: Option<Interval>,
     /// Settings of the interval.
     pub bootstrap: Bootstrap,
@@ -47,21 +47,20 @@ pub struct SoundScore {
     pub without_control: usize,
 }
 
-/// Credit of one graph in the sound score, between `error_base` and its speed-up.
+/// Returns the credit of one graph in the sound score, between `error_base` and the graph's speed-up.
 ///
-/// 1 for no match (nothing was done, nothing broke); `error_base` for any other failure; for a correct graph the
-/// smaller of the speed-ups against eager and control, each capped by its bound and taken as 1 where its interval
-/// includes 1. A correct graph is never worth less than a wrong one, however slow.
+/// The credit is 1 if no pass matches, because nothing was changed, and `error_base` for any other failure. For a correct graph it is the
+/// smaller of the speed-ups against eager and control. Each speed-up is capped by its bound, and counts as 1 where its interval includes
+/// 1. A correct graph never earns less than a wrong graph, even if it is very slow.
 pub fn sound_credit(graph: &GraphOutcome, error_base: f64) -> f64 {
     match graph.failure {
         Some(Status::NoMatch) => 1.0,
         Some(_) => error_base,
         None => {
-            // Against both baselines: being faster than eager by the compiled path alone is not the pass's
-            // merit.
+            // Both baselines count: a pass earns nothing where the compiled path alone is faster than eager.
             let slowest = measured(graph).map(|speedup| capped(speedup).unwrap_or_else(|| settled(speedup)));
             let credit = slowest.fold(f64::INFINITY, f64::min);
-            // Nothing measured, or a measurement that did not settle, proves no speed-up.
+            // A missing measurement, or one that did not settle, shows no speed-up.
             let most = if graph.eager.is_none() || graph.unstable { 1.0 } else { f64::INFINITY };
             credit.min(most).max(error_base)
         }
@@ -86,7 +85,7 @@ pub(crate) fn sound_score(tasks: &[TaskOutcomes<'_>], error_base: f64, bootstrap
     })
 }
 
-/// Geometric mean credit of a task's graphs.
+/// Returns the geometric mean of the credits of a task's graphs.
 pub(crate) fn task_credit(task: &TaskOutcomes<'_>, error_base: f64) -> f64 {
     geometric_mean(task.graphs.iter().map(|graph| sound_credit(graph, error_base)))
 }
@@ -104,12 +103,13 @@ fn settled(speedup: Speedup) -> f64 {
     if includes_one(speedup) { 1.0 } else { speedup.ratio }
 }
 
-/// Returns the bound, if the measured ratio is beyond it. A bound below 1 would say that the baseline is impossible.
+/// Returns the bound, if the measured ratio is above it. A bound below 1 counts as 1: it would mean that the baseline is faster than the
+/// device permits.
 fn capped(speedup: Speedup) -> Option<f64> {
     speedup.bound.map(|bound| bound.max(1.0)).filter(|&bound| settled(speedup) > bound)
 }
 
-/// Percentile interval of the mean of `logs`, exponentiated.
+/// Returns exp of the percentile interval of the mean of `logs`.
 pub(crate) fn resample(logs: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
     if logs.len() < 2 {
         return None;
@@ -121,7 +121,7 @@ pub(crate) fn resample(logs: &[f64], bootstrap: Bootstrap) -> Option<Interval> {
     means.sort_by(f64::total_cmp);
     let last = means.len() - 1;
     let tail = (1.0 - bootstrap.confidence) / 2.0;
-    // The means are of logarithms; the exponential is monotone, so it may come after the quantile.
+    // The means are of logarithms; exp is monotone, so it may be applied after the quantile.
     let at = |quantile: f64| means[((quantile * last as f64).round() as usize).min(last)].exp();
     Some(Interval { low: at(tail), high: at(1.0 - tail) })
 }

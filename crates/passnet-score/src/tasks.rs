@@ -8,7 +8,7 @@ pub(crate) struct TaskOutcomes<'a> {
     pub(crate) graphs: Vec<&'a GraphOutcome>,
 }
 
-/// Groups graphs by task; tasks in order of first appearance.
+/// Groups graphs by task, with tasks in order of first appearance.
 pub(crate) fn by_task(graphs: &[GraphOutcome]) -> Vec<TaskOutcomes<'_>> {
     let mut position = BTreeMap::new();
     let mut tasks: Vec<TaskOutcomes<'_>> = Vec::new();

@@ -2,14 +2,13 @@ use passnet_record::DType;
 
 /// The strictest tolerance that is scored.
 pub const MIN_TOLERANCE: i32 = -10;
-/// The loosest tolerance that is scored (by the extended interpretation; the default one ends one earlier).
+/// The loosest tolerance that is scored (by [`crate::Interpretation::MismatchExtended`]; the others end at 4).
 pub const MAX_TOLERANCE: i32 = 5;
 
-/// `(rtol, atol)` of `torch.allclose` at integer tolerance `t`; `None` for a type that must be exactly equal.
+/// Returns `(rtol, atol)` of `torch.allclose` at integer tolerance `t`; `None` for a type that must be exactly equal.
 ///
-/// Both are powers of ten, linear in `t` in the exponent and anchored so that `t = -5` gives the defaults of
-/// `torch.testing.assert_close` and `t = 0` gives `(1, 1)`. Positive `t` keep growing. Integers, bool and complex
-/// types are exact, as in the public implementation.
+/// Both are powers of ten with an exponent that is linear in `t`: `t = -5` gives the defaults of `torch.testing.assert_close`, `t = 0`
+/// gives `(1, 1)`, and positive `t` continue the line. Integers, bool and complex types are exact, as in the public implementation.
 pub fn tolerance(dtype: DType, t: i32) -> Option<(f64, f64)> {
     let (rtol_per_t, atol_per_t) = match dtype {
         DType::Float16 => (3.0 / 5.0, 1.0),

@@ -10,7 +10,7 @@ pub struct WeightTable {
 }
 
 impl WeightTable {
-    /// The current weights of the public benchmark: t = -5 .. -3 decide, looser ones decay by 0.8 a step.
+    /// The current weights of the public benchmark: t = -5 .. -3 weigh most, and looser tolerances decay by 0.8 a step.
     pub const AS_2026: Self = Self {
         name: "as-2026",
         weights: [
@@ -32,7 +32,7 @@ impl WeightTable {
         ],
     };
 
-    /// The weights before them: nearly flat from t = -6 on.
+    /// The earlier weights of the public benchmark: nearly flat from t = -6 on.
     pub const AS_2025: Self = Self {
         name: "as-2025",
         weights: [
@@ -57,10 +57,10 @@ impl WeightTable {
     /// Every table, the current one first.
     pub const ALL: [Self; 2] = [Self::AS_2026, Self::AS_2025];
 
-    /// Returns the table of that name.
+    /// Returns the table with the given name.
     ///
     /// # Errors
-    /// No table has that name.
+    /// If no table has the name.
     pub fn by_name(name: &str) -> Result<Self, ScoreError> {
         Self::ALL
             .into_iter()
@@ -69,10 +69,10 @@ impl WeightTable {
     }
 }
 
-/// AS: the product over t of ES_t^(w_t / sum of w).
+/// Computes AS: the product over t of ES_t^(w_t / sum of w).
 ///
 /// # Errors
-/// A tolerance of the table has no score.
+/// If a tolerance of the table has no score.
 pub fn aggregated_score(scores: &[ToleranceScore], table: &WeightTable) -> Result<f64, ScoreError> {
     let mut weighted = 0.0;
     let mut total = 0.0;

@@ -11,11 +11,11 @@ use crate::Interpreter;
 /// Options of `passnet.extract`; `docs/reference/extract.md` describes them.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureOptions<'a> {
-    /// Specifications of models.
+    /// Specifications of the models to capture.
     pub models: &'a [String],
     /// Directory for the samples.
     pub out: &'a Path,
-    /// Models to skip.
+    /// Specifications of models to skip, because they were captured before.
     pub done: &'a [&'a str],
     /// Check that each sample has to pass: `read` or `shapes`.
     pub verify: &'a str,
@@ -27,14 +27,14 @@ pub struct CaptureOptions<'a> {
     pub memory_gib: f64,
     /// Parameters above which a model is reduced.
     pub max_parameters: f64,
-    /// Models at a time.
+    /// Number of models that are captured at the same time; `None` for the default of `passnet.extract`.
     pub jobs: Option<usize>,
-    /// Number of models to draw at random.
+    /// Number of models to draw at random; `None` for all.
     pub sample: Option<usize>,
 }
 
 impl Interpreter {
-    /// Starts the capture. Its standard output, which is piped, has one JSON object per line.
+    /// Starts the capture process. Its stdout is piped and has one JSON object per line.
     ///
     /// # Errors
     /// If the process cannot be started.
@@ -51,7 +51,7 @@ impl Interpreter {
         }
         let mut child = capture.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A process that ended early says why itself.
+            // Writing fails only if the process ended early, and then its own output says why.
             let _ = stdin.write_all(options.done.join("\n").as_bytes());
         }
         Ok(child)

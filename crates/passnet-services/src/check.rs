@@ -7,10 +7,10 @@ use std::{
 
 use crate::Interpreter;
 
-/// Asks PyTorch for a CUDA device. Raises an error that says what is missing.
+/// Python program that asks PyTorch for a CUDA device, and fails with an error that says what is missing.
 const FIND_DEVICE: &str = "import sys, torch; torch.cuda.get_device_properties(int(sys.argv[1]))";
 
-/// Returns what PyTorch says if it does not find a CUDA device (`cuda` or `cuda:N`), and `None` if it does.
+/// Returns PyTorch's error message if PyTorch does not find a CUDA device (`cuda` or `cuda:N`), and `None` if it does.
 pub fn device_problem(interpreter: &Interpreter, device: &str) -> Option<String> {
     let index = device.split_once(':').map_or("0", |(_, index)| index);
     match interpreter.code(FIND_DEVICE).arg(index).output() {
@@ -24,7 +24,8 @@ pub fn device_problem(interpreter: &Interpreter, device: &str) -> Option<String>
     }
 }
 
-/// Returns why a compiler of `python/passnet/_compilers`, or that of a file, cannot run on a device; `None` if it can.
+/// Returns why a compiler cannot run on a device; `None` if it can. The compiler is one of `python/passnet/_compilers`, or the one in
+/// `file`.
 pub fn compiler_problem(interpreter: &Interpreter, name: &str, file: Option<&Path>, device: &str) -> Option<String> {
     let mut command = interpreter.module("passnet._compilers");
     command.args([name, device]).args(file);
@@ -45,7 +46,7 @@ pub fn compiler_problem(interpreter: &Interpreter, name: &str, file: Option<&Pat
 /// Returns the C++ compiler of kernels: the one that `CXX` names, else `g++` or `c++`. `passnet.kernels` chooses in the same way.
 ///
 /// # Errors
-/// If there is none, with what to do.
+/// If there is no C++ compiler. The message says how to install or choose one.
 pub fn cpp_compiler() -> Result<PathBuf, String> {
     let chosen = env::var("CXX").ok().filter(|name| !name.is_empty());
     let names = chosen.as_deref().map_or(vec!["g++", "c++"], |name| vec![name]);
@@ -62,7 +63,8 @@ fn on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Names and versions of the interpreter and of the packages that evaluations need, without importing them.
+/// Python program that prints the names and versions of the interpreter and of the packages that evaluations need, without importing
+/// them.
 const FIND_PACKAGES: &str = "\
 import importlib.metadata as metadata, importlib.util as util, platform, sys
 if sys.argv[1]:

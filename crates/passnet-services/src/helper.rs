@@ -2,18 +2,18 @@
 
 use std::{io, path::PathBuf};
 
-/// A module of the Python package that answers questions.
+/// A module of the Python package that answers questions of this program. Each variant says what the answers contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Helper {
     /// Types of the values of a graph.
     Propagate,
-    /// Types, statistics and variants of the values of a graph that is run once.
+    /// Types, statistics and variants of the values of a graph, which the helper runs once.
     Annotate,
     /// Numbers of kernels that prefixes of a graph compile to.
     KernelCounts,
     /// Calls in the form in which patterns are compared with them.
     Canonical,
-    /// Graphs that run, twice with equal results and without NaN.
+    /// Whether graphs run twice with equal results and without NaN.
     Prove,
     /// Times of calls of passes next to the operations that they replace.
     Confirm,
@@ -33,7 +33,7 @@ impl Helper {
     }
 }
 
-/// An error of a question to a helper.
+/// Reason why a helper did not answer a question.
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
     /// The process cannot be started.
@@ -54,13 +54,13 @@ pub enum HelperError {
     /// The answer is not the JSON that was expected.
     #[error("`{module}` sent an invalid reply `{line}`: {message}")]
     Answer { module: &'static str, line: String, message: String },
-    /// The helper could not answer this question; it is ready for the next one.
+    /// The helper could not answer this question, but is ready for the next one.
     #[error("{0}")]
     Failed(String),
 }
 
 impl HelperError {
-    /// Returns whether the environment is at fault and not the question: every other question would fail, too.
+    /// Returns whether the environment is at fault and not the question. Every other question would fail as well.
     pub const fn is_unfit(&self) -> bool {
         matches!(self, Self::Start { .. } | Self::Ended { .. })
     }

@@ -8,9 +8,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Runs a module of the package as a program, after putting the site directory first on the path. Until the module can handle
-/// Ctrl-C, it ends the process silently: Python would print a traceback from the import that it interrupted. A signal that is ignored
-/// stays ignored.
+/// Python program that puts the site directory first on the path and runs a module of the package as a program. Until the module can
+/// handle Ctrl-C, the signal ends the process silently: Python would print a traceback of the interrupted import. A signal that is
+/// ignored stays ignored.
 const RUN_MODULE: &str = "\
 import _signal
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
@@ -28,7 +28,7 @@ runpy.run_module(module, run_name='__main__', alter_sys=True)
 pub struct Interpreter {
     /// The program.
     pub python: PathBuf,
-    /// Directory with the `passnet` package; `None` where it is installed.
+    /// Directory with the `passnet` package; `None` where the package is installed in the interpreter's environment.
     pub site: Option<PathBuf>,
 }
 
@@ -72,22 +72,22 @@ impl Interpreter {
         (Self { python, site: env::var_os("PASSNET_SITE").map(PathBuf::from) }, source)
     }
 
-    /// Returns a command that runs a module of the package without standard input, to which the caller adds arguments.
+    /// Returns a command that runs a module of the package without standard input. The caller adds arguments.
     pub fn module(&self, name: &str) -> Command {
         let mut command = self.code(RUN_MODULE);
         command.arg(self.site.clone().unwrap_or_default()).arg(name);
         command
     }
 
-    /// Returns a command that runs a text of Python without standard input, to which the caller adds arguments.
+    /// Returns a command that runs Python source text without standard input. The caller adds arguments.
     pub fn code(&self, text: &str) -> Command {
         let mut command = Command::new(&self.python);
-        // `-I`: `PYTHONPATH` and the user's packages must not replace modules of the package.
+        // With `-I`, `PYTHONPATH` and the user's packages cannot replace modules of the package.
         command.args(["-I", "-c", text]).stdin(Stdio::null());
         command
     }
 
-    /// Returns a command that runs a file as a program of its own, which imports the package.
+    /// Returns a command that runs a Python file as a program that can import the package.
     pub fn script(&self, path: &Path) -> Command {
         let mut command = Command::new(&self.python);
         command.arg(path);
@@ -116,7 +116,7 @@ fn python_in(bin: &Path) -> Option<PathBuf> {
     ["python", "python3"].map(|name| bin.join(name)).into_iter().find(|python| python.is_file())
 }
 
-/// Returns the Python in the folder `bin` if the package is installed for it. A program that cargo built, in a folder such as
+/// Returns the Python in the folder `bin` if the package is installed for that Python. A program that cargo built, in a folder such as
 /// `/usr/local/bin`, can have an unrelated Python next to it.
 fn installed_python(bin: &Path) -> Option<PathBuf> {
     let python = python_in(bin)?;
@@ -129,7 +129,8 @@ fn installed_python(bin: &Path) -> Option<PathBuf> {
         .then_some(python)
 }
 
-/// Returns whether a file name is that of the folder that an installer writes for the package, an editable one included.
+/// Returns whether a file name is the name of the metadata folder that installers write for the package. Editable installations have such
+/// a folder, too.
 fn is_our_metadata(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with("passnet-") && name.ends_with(".dist-info"))
 }

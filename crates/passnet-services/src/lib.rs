@@ -5,7 +5,7 @@
 //! JSON object per line in each direction. A [`HelperPool`] starts helpers on demand and keeps them, because PyTorch takes seconds
 //! to import and a question takes milliseconds.
 //!
-//! The crate never runs a pass. The fork server of the referee is not a helper: it is in `passnet-eval`, inside the sandbox.
+//! The crate never runs a pass. The fork server of the referee is not a helper: `passnet-eval` runs it inside the sandbox.
 //!
 //! ```no_run
 //! use passnet_services::{Helper, HelperPool, Interpreter};

@@ -15,18 +15,18 @@ pub struct OptimizeOptions<'a> {
     pub model: &'a str,
     /// Directory for the pass library.
     pub out: &'a Path,
-    /// Device of the model.
+    /// Device that the model runs on, such as `cuda`.
     pub device: &'a str,
-    /// Pass directories that are tried before the author.
+    /// Pass directories that are tried before the built-in author writes passes.
     pub passes: &'a [PathBuf],
     /// File for the report on regions.
     pub report: Option<&'a Path>,
-    /// Modes of `torch.compile` to compare with.
+    /// Modes of `torch.compile` that the result is compared with.
     pub modes: &'a [String],
 }
 
 impl Interpreter {
-    /// Compiles and times a model. Standard output has the result as JSON, standard error is passed on.
+    /// Runs `passnet.optimize`, which compiles and times a model. Stdout has the result as JSON; stderr is passed on.
     ///
     /// # Errors
     /// If the process cannot be started.

@@ -11,22 +11,22 @@ use serde_json::Value;
 
 use crate::{Helper, HelperError, Interpreter, process::Process};
 
-/// Processes of a pool at a time without other limits: each holds PyTorch in memory.
+/// Default limit of the processes of a pool. It is small because each process holds PyTorch in memory.
 const MAX_PROCESSES: usize = 8;
-/// A process is replaced after this many answers: compilers keep what they have seen.
+/// Number of answers after which a process is replaced, because compilers cache all graphs that they have seen.
 const ANSWERS: u32 = 2_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Processes at a time, at least 1.
+    /// Largest number of processes at the same time, at least 1.
     pub processes: usize,
-    /// Bytes that one question may take, in addition to those of PyTorch; `None` for no limit. The error of a question that needs
-    /// more begins with [`OVER_MEMORY`].
+    /// Bytes of memory that one question may take, in addition to those of PyTorch; `None` for no limit. The error of a question that
+    /// needs more begins with [`OVER_MEMORY`].
     pub memory_bytes: Option<u64>,
 }
 
 impl Default for PoolLimits {
-    /// Eight processes, any memory.
+    /// Returns limits of eight processes and unlimited memory.
     fn default() -> Self {
         Self { processes: MAX_PROCESSES, memory_bytes: None }
     }
@@ -64,10 +64,10 @@ impl HelperPool {
         self.limits.processes.max(1)
     }
 
-    /// Asks one question: a JSON object. The reply is one, too; a field `error` in it is the error of the helper.
+    /// Asks one question. The question and the reply are JSON objects. A reply with a field `error` becomes [`HelperError::Failed`].
     ///
     /// # Errors
-    /// If no helper can be started, it ends, or it cannot answer the question.
+    /// If no helper can be started, the helper ends, or it cannot answer the question.
     pub fn ask<Reply: DeserializeOwned>(&self, question: &impl Serialize) -> Result<Reply, HelperError> {
         let module = self.helper.module();
         let answer_error =
@@ -85,7 +85,8 @@ impl HelperPool {
             return Err(HelperError::Ended { python, module, message: process.last_output() });
         };
         let mut reply: Value = serde_json::from_str(&line).map_err(|error| answer_error(&line, error.to_string()))?;
-        // A process that wrote something else is not asked again. One without memory may keep what it has taken.
+        // A process that wrote an invalid reply is not asked again, and neither is one over the memory limit: it may keep the memory that
+        // it has taken.
         let is_over = reply["error"].as_str().is_some_and(|error| error.starts_with(OVER_MEMORY));
         if process.answered < ANSWERS && !is_over {
             turn.process = Some(process);
@@ -104,7 +105,7 @@ impl HelperPool {
     /// # Errors
     /// If no helper can run in this environment.
     pub fn probe(&self) -> Result<(), HelperError> {
-        // No helper can answer an empty question, but one that runs says so.
+        // No helper can answer an empty question, but a running helper replies with an error.
         match self.ask::<IgnoredAny>(&EmptyQuestion {}) {
             Err(error) if error.is_unfit() => Err(error),
             _ => Ok(()),
@@ -126,7 +127,7 @@ impl HelperPool {
     }
 }
 
-/// The right to use a process, which returns to the pool with it.
+/// The right to use a process. When the lease is dropped, the process returns to the pool.
 struct ProcessLease<'a> {
     pool: &'a HelperPool,
     process: Option<Process>,
@@ -135,7 +136,7 @@ struct ProcessLease<'a> {
 impl Drop for ProcessLease<'_> {
     fn drop(&mut self) {
         let mut processes = self.pool.processes();
-        // Also without a process: the place is free again, and a waiting thread may start a new one.
+        // The place is free again even if the lease has no process. A waiting thread may then start a new process.
         processes.busy -= 1;
         processes.idle.extend(self.process.take());
         self.pool.returned.notify_one();
@@ -150,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// A package whose helper answers each question with it, refuses `refuse`, and ends at `end`.
+    /// A package whose helper replies with the question itself, refuses the question `refuse`, and ends at the question `end`.
     const ECHO: &str = "\
 import json, sys
 for line in sys.stdin:

@@ -9,10 +9,10 @@ use std::{
 
 use crate::{Helper, HelperError, Interpreter};
 
-/// Variables with tokens of a hub.
+/// Environment variables with access tokens of the Hugging Face hub.
 const TOKENS: [&str; 2] = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 
-/// A process that answers lines with lines. Dropping it ends it.
+/// A process that answers each line with a line. Dropping the value kills the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -32,7 +32,7 @@ impl Process {
         // A file and not a pipe, because nothing reads stderr while a helper works, and a full pipe would stop it.
         let stderr = tempfile::tempfile().map_err(failed)?;
         let mut command = interpreter.module(helper.module());
-        // A helper runs the code of graphs and needs no right to write anywhere.
+        // A helper runs the code of graphs, which must not see the tokens of the user.
         for name in TOKENS {
             command.env_remove(name);
         }
@@ -43,7 +43,7 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(stderr.try_clone().map_err(failed)?)
-            // Ctrl-C goes to the group of this program, which finishes what it has begun.
+            // Ctrl-C goes to the process group of this program, which finishes running work. Helpers are in another group and continue.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
@@ -76,7 +76,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if the process has ended already.
+        // These calls fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

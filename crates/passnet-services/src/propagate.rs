@@ -6,7 +6,7 @@ use passnet_run::GraphSample;
 
 use crate::{Helper, HelperError, HelperPool, Interpreter};
 
-/// An error of the propagation of types.
+/// Reason why the types of a graph are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum PropagateError {
     /// The helper does not run.
@@ -16,16 +16,16 @@ pub enum PropagateError {
     #[error("types of graph {graph}: {message}")]
     Graph {
         graph: String,
-        /// The message of Python.
+        /// Python's error message.
         message: String,
     },
-    /// The answer is for another graph.
+    /// The answer has another number of types than the graph has values.
     #[error(transparent)]
     Count(#[from] TypeCountError),
 }
 
-/// Types all graphs as they are on the target. The device need not be present: strides differ between devices, and a
-/// tensor that a graph makes in host memory has no type on a CUDA device, since no kernel may use it.
+/// Derives the types of all graphs on the target, whose device need not be present. The target matters because strides differ between
+/// devices. A tensor that a graph makes in host memory has no type on a CUDA device, since no kernel may use it.
 ///
 /// # Errors
 /// If no helper runs or it fails on a graph.
@@ -38,7 +38,7 @@ pub fn propagate(
     samples.iter().map(|sample| propagator.types(sample)).collect()
 }
 
-/// Types graphs one at a time, from any number of threads.
+/// Derives the types of graphs one at a time, from any number of threads.
 #[derive(Debug)]
 pub struct Propagator {
     target: Target,
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// A helper that knows the type of no value.
+    /// A helper that returns no type for any value.
     const UNKNOWN: &str = "\
 import json, sys
 for line in sys.stdin:

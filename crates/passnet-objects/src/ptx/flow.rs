@@ -1,7 +1,7 @@
-//! Rules for addresses: what they are computed from.
+//! Rules for addresses, judged by the values that they are computed from.
 //!
-//! For each register of a function, all of its definitions together say where its value comes from. That ignores the order
-//! of statements: a register that is ever computed from the address of a constant counts as one everywhere.
+//! The origin of a register's value is the union over all of its definitions in the function. The order of statements is ignored: a
+//! register that is ever computed from the address of a constant counts as such an address everywhere.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Sources {
 /// Operations that write through the addresses in their operands.
 const WRITES: &[&str] = &["st", "atom", "red", "mbarrier", "stmatrix", "discard"];
 
-/// Finds writes to constants, addresses of constants that leave the function, and global addresses that are made of numbers.
+/// Finds writes to constants, addresses of constants that leave the function, and global addresses that are computed from numbers alone.
 pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<ObjectFinding>) {
     let known = sources(module, function);
     let of = |tokens: &[&str]| combined(module, &known, tokens);
@@ -95,7 +95,7 @@ fn sources<'a>(module: &PtxModule<'a>, function: &PtxFunction<'a>) -> BTreeMap<&
             let Some((operation, operands)) = operation(statement) else { continue };
             let (targets, rest) = split(operands);
             let from = match base(operation) {
-                // A value from memory is not an address that this function made.
+                // A value from memory was not computed by this function, so it counts as given.
                 "ld" | "ldu" | "atom" | "ldmatrix" => Sources { given: true, constant: false },
                 _ => combined(module, &known, rest),
             };
@@ -112,8 +112,8 @@ fn sources<'a>(module: &PtxModule<'a>, function: &PtxFunction<'a>) -> BTreeMap<&
     }
 }
 
-/// Returns the registers that an instruction sets, and its other operands: the first operand, or all in its braces. One
-/// whose first operand is an address sets none.
+/// Returns the registers that an instruction sets, and its other operands. It sets its first operand, or all registers in the braces of
+/// that operand. An instruction whose first operand is an address sets no register.
 fn split<'s, 'a>(operands: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
     let is_vector = operands.first() == Some(&"{");
     if operands.first() == Some(&"[") {
@@ -131,8 +131,8 @@ fn is_register(token: &str) -> bool {
     token.starts_with(|c: char| matches!(c, '%' | '_' | '$') || c.is_ascii_alphabetic())
 }
 
-/// Returns the origin of some operands together. Names that are neither registers nor constants are those of parameters and
-/// of variables of the block or the thread; special registers and numbers are not addresses.
+/// Returns the union of the origins of some operands. Names that are neither registers nor constants are parameters, or variables of the
+/// block or the thread. Special registers and numbers are not addresses.
 fn combined(module: &PtxModule<'_>, known: &BTreeMap<&str, Sources>, operands: &[&str]) -> Sources {
     let of = |token: &&str| {
         if let Some(known) = known.get(token) {
@@ -140,7 +140,7 @@ fn combined(module: &PtxModule<'_>, known: &BTreeMap<&str, Sources>, operands: &
         }
         let is_name = token.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'));
         let constant = module.constants.contains(token);
-        // %SP and %SPL are the thread's stack, which a function may use before it is set.
+        // %SP and %SPL point to the thread's stack. A function may use them before it sets them.
         let is_stack = matches!(*token, "%SP" | "%SPL");
         Sources { constant, given: (is_name && !constant) || is_stack }
     };

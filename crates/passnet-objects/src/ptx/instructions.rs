@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::module::{PtxFunction, PtxModule, writable_memory};
 use crate::finding::{ObjectFinding, ObjectRule, readable};
 
-/// Special registers that say which thread this is and how the launch was made. All others are clocks, counters, or tell one
-/// launch from the next.
+/// Special registers with the index of the thread and the configuration of the launch. All others are clocks, counters, or differ between
+/// launches.
 const SPECIAL: &[&str] = &[
     "%tid",
     "%ntid",
@@ -34,7 +34,7 @@ const SPECIAL: &[&str] = &[
     "%aggr_smem_size",
 ];
 
-/// Instructions without what follows their first point.
+/// Known instructions, each up to its first point.
 #[rustfmt::skip]
 const KNOWN: &[&str] = &[
     // Arithmetic, comparison, conversion
@@ -55,7 +55,7 @@ const KNOWN: &[&str] = &[
     "bra", "brx", "call", "exit", "ret", "trap",
 ];
 
-/// Returns an instruction without its predicate: the operation, and what follows it.
+/// Splits an instruction, without its predicate, into the operation and the operands.
 pub(super) fn operation<'s, 'a>(statement: &'s [&'a str]) -> Option<(&'a str, &'s [&'a str])> {
     let rest = match statement {
         ["@", "!", _, rest @ ..] | ["@", _, rest @ ..] => rest,
@@ -69,7 +69,7 @@ pub(super) fn base(operation: &str) -> &str {
     operation.split('.').next().unwrap_or_default()
 }
 
-/// Finds instructions and special registers outside the lists, and calls of what the module does not define.
+/// Finds instructions and special registers outside the lists, and calls of functions that the module does not define.
 pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings: &mut Vec<ObjectFinding>) {
     let declared = Declared::of(function);
     for statement in &function.statements {
@@ -110,7 +110,8 @@ fn is_target_list(operands: &[&str]) -> bool {
     matches!(operands, [":", ".branchtargets" | ".calltargets" | ".callprototype", ..])
 }
 
-/// Declarations of registers, of memory that lives as long as the thread or the block, and remarks for the compiler.
+/// Checks a directive in a function. Allowed are declarations of registers and of memory that lives as long as the thread or the block,
+/// and remarks for the compiler.
 fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<ObjectFinding>) {
     let is_known = match statement {
         [".reg" | ".local" | ".shared" | ".param" | ".pragma", ..] => !statement.contains(&"="),
@@ -127,7 +128,7 @@ fn directive(function: &PtxFunction<'_>, statement: &[&str], findings: &mut Vec<
     }
 }
 
-/// `call (returned), name, (arguments)`: the name is that of a function with a body.
+/// Checks a call `call (returned), name, (arguments)`: `name` has to be a function that the module may call.
 fn call(module: &PtxModule<'_>, function: &PtxFunction<'_>, operands: &[&str], findings: &mut Vec<ObjectFinding>) {
     let callee = callee(operands);
     if callee.is_some_and(|name| module.may_call(name)) {
@@ -177,7 +178,7 @@ impl<'a> Declared<'a> {
                 .strip_prefix(*prefix)
                 .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        // A part of a vector register has its name in front of the point.
+        // A part of a vector register is written as the name of the register, a point and the part.
         let name = token.split('.').next().unwrap_or_default();
         self.names.contains(name) || self.prefixes.iter().any(is_numbered)
     }

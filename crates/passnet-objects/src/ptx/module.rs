@@ -8,7 +8,7 @@ use crate::finding::{ObjectFinding, ObjectRule, readable};
 /// The only function of the device's runtime that a kernel may call: it ends the launch.
 const ASSERTION: &str = "__assertfail";
 
-/// A module.
+/// Declarations and functions of a module.
 #[derive(Debug, Default)]
 pub(super) struct PtxModule<'a> {
     /// Variables with addresses: in constant memory, or initialised and read only.
@@ -16,7 +16,7 @@ pub(super) struct PtxModule<'a> {
     /// Variables of shared memory.
     pub(super) shared: BTreeSet<&'a str>,
     pub(super) functions: Vec<PtxFunction<'a>>,
-    /// Statements at the top that declare neither.
+    /// Other statements at the top level.
     others: Vec<Vec<&'a str>>,
 }
 
@@ -25,12 +25,12 @@ pub(super) struct PtxModule<'a> {
 pub(super) struct PtxFunction<'a> {
     pub(super) name: &'a str,
     pub(super) is_entry: bool,
-    /// Statements in order, those of nested blocks among them, without the semicolon.
+    /// Statements in order, including those of nested blocks, without the semicolon.
     pub(super) statements: Vec<Vec<&'a str>>,
 }
 
 impl PtxModule<'_> {
-    /// True if a function may be called: the module has its body, or it only ends the launch.
+    /// Returns whether a function may be called: the module has its body, or the function only ends the launch.
     pub(super) fn may_call(&self, name: &str) -> bool {
         name == ASSERTION || self.functions.iter().any(|function| !function.is_entry && function.name == name)
     }
@@ -119,7 +119,7 @@ fn is_list(directive: &str) -> bool {
     matches!(directive, ".branchtargets" | ".calltargets" | ".callprototype")
 }
 
-/// Enters what a statement at the top declares.
+/// Adds the declaration in a statement at the top level to the module.
 fn declare<'a>(module: &mut PtxModule<'a>, head: &[&'a str], value: &[&'a str]) {
     let has = |word: &str| head.contains(&word);
     let name = head.iter().rev().find(|token| is_identifier(token)).copied().unwrap_or_default();
@@ -137,12 +137,12 @@ fn is_identifier(token: &str) -> bool {
     token.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
 }
 
-/// Finds variables that outlive a launch, and declarations that a kernel has no use for.
+/// Finds variables that outlive a launch, and declarations that no kernel needs.
 pub(super) fn check(module: &PtxModule<'_>, findings: &mut Vec<ObjectFinding>) {
     for head in &module.others {
         let name = head.iter().rev().find(|token| is_identifier(token)).copied().unwrap_or_default();
         if head.contains(&".func") {
-            // Calls of it are looked at where they are.
+            // Calls of this function are checked where they occur.
             continue;
         }
         if head.contains(&".global") {

@@ -2,7 +2,7 @@
 
 use crate::finding::{ObjectFinding, ObjectRule};
 
-/// Directives that end with their line, and say nothing about what is computed.
+/// Directives that end with their line and do not affect the computation.
 const LINES: &[&str] = &[".version", ".target", ".address_size", ".file", ".loc"];
 
 /// Splits text into words and single characters of punctuation, without comments and the directives that take a line.
@@ -40,7 +40,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<&str>, ObjectFinding> {
     Ok(tokens)
 }
 
-/// Returns the bytes of the first token of a text that does not begin with a blank.
+/// Returns the length in bytes of the first token of a text that does not begin with a blank.
 fn length(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     if first == '"' {
@@ -49,14 +49,14 @@ fn length(text: &str) -> Option<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%' | '.');
     if is_word(first) {
         let end = text.find(|c| !is_word(c)).unwrap_or(text.len());
-        // `st.shared::cluster` is one word; the colon behind a label ends it.
+        // `st.shared::cluster` is one word, while a single colon ends a label.
         let more = text[end..].strip_prefix("::").and_then(|rest| rest.starts_with(is_word).then(|| length(rest)));
         return Some(end + more.flatten().map_or(0, |length| 2 + length));
     }
     "{}()[]<>,;:=+-@!|&~*/?\\".contains(first).then_some(1)
 }
 
-/// True if a directive that takes a line has nothing behind it that would be left out with it.
+/// Returns whether a line directive fills its line. Text after the directive would be skipped together with it.
 fn is_line(tokens: &[&str]) -> bool {
     let is_number = |token: &&str| token.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match tokens {

@@ -9,7 +9,7 @@ use crate::{
     rules::escape::is_only_argument,
 };
 
-/// An index without a base may stand with a displacement of an array's size.
+/// Largest displacement, in bytes, of an operand with an index and no base. A larger one could be an absolute address.
 const MAX_DISPLACEMENT: u64 = 1 << 20;
 
 pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<ObjectFinding> {
@@ -29,10 +29,10 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<ObjectFinding> {
     findings
 }
 
-/// A direct branch leads to an instruction, a call to the first one of a function.
+/// Checks that a direct branch leads to the beginning of an instruction, and a call to the first instruction of a function.
 fn branch(object: &Object<'_>, code: &Code, section: usize, operation: &Operation) -> Option<String> {
     let (section, offset) = match referent(object, section, operation) {
-        // The rule for symbols says which.
+        // The rule for symbols checks which functions of libraries are called.
         Some(Referent::External(_)) => return None,
         Some(Referent::Here { section, offset }) => (section, u64::try_from(offset).unwrap_or(u64::MAX)),
         Some(Referent::Unknown) | None => {
@@ -87,7 +87,7 @@ fn memory(
     })
 }
 
-/// Returns an operand within the object: a constant that is read, or a function that is given to a library's.
+/// Checks an operand that addresses the object itself: a constant that is read, or a function that is passed to a library function.
 fn within(
     object: &Object<'_>,
     section: usize,
@@ -120,14 +120,14 @@ fn within(
     if writes {
         return Some("it writes to a constant; keep values in locals".to_owned());
     }
-    // An address may point right behind the constants: loops end there.
+    // An address may point right behind the constants, because loops compare with the end of an array.
     let size = if is_address { 0 } else { instruction.memory_size().size() };
     let end = usize::try_from(offset).ok().and_then(|start| start.checked_add(size));
     let is_inside = end.is_some_and(|end| end <= target.data.len());
     (!is_inside).then(|| format!("it reads outside of the constants in `{}`; check the index", target.name))
 }
 
-/// Returns whether a memory operand has nothing that comes from an argument.
+/// Returns whether no part of the address of a memory operand can come from an argument.
 fn is_absolute(instruction: &Instruction) -> bool {
     let has_operand = (0..instruction.op_count()).any(|index| instruction.op_kind(index) == iced_x86::OpKind::Memory);
     let displacement = instruction.memory_displacement64().cast_signed().unsigned_abs();

@@ -1,4 +1,4 @@
-//! Follows the address of a function through registers: it may reach OpenMP, and nothing else.
+//! Follows the address of a function through registers. The address may be passed to OpenMP and must not be used otherwise.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::{
     imports::takes_function,
 };
 
-/// Largest number of instructions that are followed, counted once for each set of registers.
+/// Largest number of instructions that are followed. An instruction counts once for each set of registers that hold the address there.
 const MAX_STEPS: usize = 1 << 14;
 
 /// General registers, one bit each.
@@ -39,7 +39,7 @@ pub(super) fn is_only_argument(
         if holders == 0 || !seen.insert((place, holders)) {
             continue;
         }
-        // Beyond the limit the answer is no: an object may be made to have a great many paths.
+        // Beyond the limit the answer is no, because an object can be written to have a very large number of paths.
         let Some(operation) = operations.get(place).filter(|_| seen.len() < MAX_STEPS) else { return false };
         let target = || match referent(object, section, operation) {
             Some(Referent::Here { section: other, offset }) if other == section => {
@@ -65,7 +65,7 @@ pub(super) fn is_only_argument(
                 if is_given && !is_taker(object, section, operation) {
                     return false;
                 }
-                // By the calling convention, the other registers have their old values after the call.
+                // By the calling convention, all registers outside this set keep their values during the call.
                 open.push((place + 1, holders & !CALLER_SAVED));
             }
             _ => return false,
@@ -78,7 +78,7 @@ fn is_taker(object: &Object<'_>, section: usize, operation: &Operation) -> bool 
     matches!(referent(object, section, operation), Some(Referent::External(symbol)) if takes_function(symbol.name))
 }
 
-/// Registers with the address after an instruction; `None` if the instruction does anything else with it.
+/// Returns the registers that hold the address after an instruction; `None` if the instruction uses the address other than by copying it.
 fn after(instruction: &Instruction, holders: Registers, factory: &mut InstructionInfoFactory) -> Option<Registers> {
     let is_copy = instruction.mnemonic() == Mnemonic::Mov
         && instruction.op0_kind() == OpKind::Register
@@ -92,7 +92,8 @@ fn after(instruction: &Instruction, holders: Registers, factory: &mut Instructio
     let mut overwritten = 0;
     for used in factory.info(instruction).used_registers().iter().filter(|used| holders & bit(used.register()) != 0) {
         match used.access() {
-            // A 32-bit write clears the upper half, so the address is gone. Shorter writes leave most of it.
+            // A 32-bit write clears the upper half, so the register no longer holds the address. Shorter writes leave most of the address
+            // in the register.
             OpAccess::Write if used.register().is_gpr64() || used.register().is_gpr32() => {
                 overwritten |= bit(used.register());
             }

@@ -1,4 +1,4 @@
-//! Instructions that compute: arithmetic, moves, direct branches. A list of what is known, not of what is bad.
+//! Instructions that compute: arithmetic, moves, direct branches. Only listed instructions are allowed; unknown instructions are refused.
 
 use iced_x86::{CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 
@@ -37,13 +37,13 @@ fn message(operation: &Operation, factory: &mut InstructionInfoFactory) -> Optio
     if instruction.has_op_kind_memory() && matches!(instruction.memory_segment(), Register::FS | Register::GS) {
         return Some("it addresses data of the thread, which outlives the call; use arguments and locals".to_owned());
     }
-    // Without a memory operand the prefix has no effect. It is refused, so that nothing here depends on that.
+    // Without a memory operand the prefix has no effect. It is refused all the same, so that the rule does not depend on this.
     if matches!(instruction.segment_prefix(), Register::FS | Register::GS) {
         return Some("it has a prefix for data of the thread; write the kernel without `asm`".to_owned());
     }
     let registers = factory.info(instruction).used_registers();
     let has_state = |register: Register| {
-        // The MMX registers are those of the floating-point unit, which the launcher does not clear.
+        // The MMX registers are shared with the floating-point unit, which the launcher does not clear.
         register.is_mm()
             || register.is_segment_register() && matches!(register, Register::FS | Register::GS)
             || register.is_cr()
@@ -58,7 +58,7 @@ fn message(operation: &Operation, factory: &mut InstructionInfoFactory) -> Optio
         .then(|| "it uses registers that keep their content between calls; use vectors of SSE or AVX".to_owned())
 }
 
-/// Returns why an instruction is not one that computes.
+/// Returns why an instruction is refused; `None` if it is allowed.
 fn forbidden(instruction: &Instruction) -> Option<&'static str> {
     match instruction.flow_control() {
         FlowControl::IndirectBranch | FlowControl::IndirectCall => {
@@ -90,11 +90,11 @@ fn forbidden(instruction: &Instruction) -> Option<&'static str> {
     };
     let is_float = || features.iter().all(|feature| FLOAT.contains(feature));
     let is_known = !features.is_empty() && (is_vector || is_float() || is_general()) && !instruction.is_privileged();
-    // A set of a future CPU is refused until someone has read what it does.
+    // An instruction set of a future CPU is refused until it is reviewed and added to the lists.
     (!is_known).then_some("it is not among the instructions for arithmetic, moves and branches that a kernel may use")
 }
 
-/// Instructions that read or change something outside of a computation, by what they do.
+/// Returns what a forbidden instruction does, for the message: it reads or changes state outside of the computation.
 fn known_bad(mnemonic: Mnemonic) -> Option<&'static str> {
     Some(match mnemonic {
         Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Rdpmc => {
@@ -191,11 +191,11 @@ const VECTOR: &[CpuidFeature] = &[
     CpuidFeature::MULTIBYTENOP,
 ];
 
-/// The 80-bit numbers of `long double`; what controls the unit is refused by name.
+/// Instruction sets for the 80-bit numbers of `long double`. Instructions that control the floating-point unit are refused by name.
 const FLOAT: &[CpuidFeature] =
     &[CpuidFeature::FPU, CpuidFeature::FPU287, CpuidFeature::FPU387, CpuidFeature::SSE3, CpuidFeature::CMOV];
 
-/// Sets that have general instructions among others; of these the listed ones.
+/// Sets with general instructions among others. Only listed instructions of these sets are allowed.
 const GENERAL: &[CpuidFeature] = &[
     CpuidFeature::INTEL8086,
     CpuidFeature::INTEL186,
@@ -296,7 +296,7 @@ const MNEMONICS: &[Mnemonic] = &[
     Mnemonic::Xor,
 ];
 
-/// Questions to an instruction that the decoder does not answer itself.
+/// Properties of instructions that the decoder does not provide.
 trait Operands {
     fn has_op_kind_memory(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Open addresses are operands of instructions: targets of direct calls and constants that are read.
+//! Relocations must belong to operands of instructions: targets of direct calls, and constants that are read.
 
 use object::elf;
 
@@ -16,7 +16,8 @@ pub(crate) fn check(object: &Object<'_>, code: &Code) -> Vec<ObjectFinding> {
             let message = match section.role {
                 SectionRole::Unused => None,
                 SectionRole::Code => of_code(object, index, relocation, placed),
-                // A constant with an address is a pointer. The code that follows it could reach any function, unseen by the other rules.
+                // A constant with an address is a pointer. Code that follows the pointer could call any function, and the other rules
+                // would not see this.
                 SectionRole::Constants | SectionRole::Other => Some(format!(
                     "`{}` holds the address of {}; use indices, `switch` or template parameters instead of pointers",
                     section.name,
@@ -40,7 +41,7 @@ fn of_code(object: &Object<'_>, section: usize, relocation: &Relocation, placed:
             relocation.offset, relocation.kind
         ));
     }
-    // Bytes that only look like an instruction can hold an address until the code jumps into them.
+    // A relocation outside of operands could change instructions after they were checked.
     let is_operand = placed.binary_search(&relocation.offset).is_ok();
     (!is_operand).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! Code and constants, nothing else: other parts of a program outlive a call, or run outside of it.
+//! Objects have only code and constants. Other parts of a program outlive a call, or run outside of a call.
 
 use object::elf;
 
@@ -7,7 +7,7 @@ use crate::{
     finding::{ObjectFinding, ObjectRule, readable},
 };
 
-/// Names of variables that a message lists.
+/// Largest number of variables that a message names.
 const SHOWN: usize = 4;
 
 pub(crate) fn check(object: &Object<'_>) -> Vec<ObjectFinding> {
@@ -24,7 +24,7 @@ fn message(object: &Object<'_>, index: usize, section: &ElfSection<'_>) -> Strin
     let variables: Vec<_> = within.take(SHOWN).map(|symbol| format!("`{}`", readable(symbol.name))).collect();
     let subject = if variables.is_empty() { format!("section `{name}`") } else { variables.join(", ") };
     let has = |flag: u32| section.flags & u64::from(flag) != 0;
-    // Before the flags: these sections are writable too, but the advice for variables would not help.
+    // This check comes before that of the flags: these sections are also writable, but the advice for variables would not help.
     if name.ends_with("_array")
         || name.starts_with(".init_array")
         || name.starts_with(".fini_array")
@@ -43,7 +43,7 @@ fn message(object: &Object<'_>, index: usize, section: &ElfSection<'_>) -> Strin
     if name.starts_with(".eh_frame") || name.starts_with(".gcc_except_table") {
         return format!("section `{name}` is for exceptions, which kernels are compiled without; remove the flag");
     }
-    // Writable as well, until the loader has filled in the addresses.
+    // These sections are also writable, until the loader has filled in their addresses.
     if name.starts_with(".data.rel.ro") {
         return format!(
             "{subject} holds addresses (`{name}`): a table of pointers, or virtual functions. Use indices, `switch` or \

@@ -1,4 +1,4 @@
-//! The stack pointer moves in the ways of compilers, and no frame is larger than the stack can bear.
+//! The stack pointer may move only as compilers move it, and no frame may be larger than 256 KiB.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use crate::{
     image::StackUse,
 };
 
-/// Largest frame of a function.
+/// Largest frame of a function, in bytes.
 const MAX_FRAME: u64 = 256 << 10;
-/// A stack below which a function may write without moving the stack pointer.
+/// Bytes below the stack pointer that a function may write without moving the stack pointer.
 const RED_ZONE: u64 = 128;
 
 /// A function, by section and address.
@@ -24,19 +24,20 @@ type FunctionPlace = (usize, u64);
 struct StackFrame {
     bytes: u64,
     is_dynamic: bool,
-    /// True if the stack pointer is aligned for wide vectors; what it was is then kept in a register.
+    /// True if the function aligns the stack pointer for wide vectors. A register then holds the old stack pointer.
     is_aligned: bool,
     callees: BTreeSet<FunctionPlace>,
-    /// Registers that the stack pointer is copied to, and those that it is set to, with where.
+    /// Registers that the stack pointer is copied to. `restores` has the registers that it is set from, each with the location of the
+    /// instruction.
     saves: BTreeSet<Register>,
     restores: Vec<(Register, String)>,
 }
 
-/// Refuses strange stack pointers and large frames; says how much stack the kernels of an object use.
+/// Refuses unusual changes of the stack pointer and large frames. Returns how much stack the kernels of an object use.
 pub(crate) fn check(object: &Object<'_>, code: &Code, findings: &mut Vec<ObjectFinding>) -> StackUse {
     let mut frames = frames(object, code, findings);
     for ((section, address), frame) in &mut frames {
-        // Only such functions need a copy of the old stack pointer, and only a copy may be restored.
+        // Only functions with a dynamic or aligned stack need a copy of the old stack pointer, and only such a copy may be restored.
         let is_moved = frame.is_dynamic || frame.is_aligned;
         frame.restores.retain(|(register, _)| !is_moved || !frame.saves.contains(register));
         findings.extend(frame.restores.iter().map(|(_, place)| strange(place)));
@@ -95,17 +96,17 @@ fn is_call(operation: &Operation) -> bool {
     operation.instruction.flow_control() == FlowControl::Call
 }
 
-/// Returns the largest sum of frames along calls.
+/// Returns the largest sum of frames along any chain of calls.
 fn depth(frames: &BTreeMap<FunctionPlace, StackFrame>) -> StackUse {
     let mut known: BTreeMap<FunctionPlace, Option<u64>> = BTreeMap::new();
-    // Callees first, without recursion of our own: an object may be made to nest deeply.
+    // Callees are computed first. This uses a separate stack instead of recursion, because an object can be written to nest calls deeply.
     for root in frames.keys() {
         let mut open = vec![*root];
         while let Some(function) = open.last().copied() {
             let frame = &frames[&function];
             match known.get(&function) {
                 None => {
-                    // Unbounded until it is known otherwise: so is what calls itself.
+                    // A function counts as unbounded until its sum is known. A recursive function therefore stays unbounded.
                     known.insert(function, None);
                     open.extend(
                         frame
@@ -136,7 +137,8 @@ enum StackMovement {
     None,
     Down(u64),
     Dynamic,
-    /// Set to a register; fine at the end of a scope with an array of dynamic size, or of a function that aligns its stack.
+    /// The stack pointer is set from a register. This is allowed at the end of a scope with an array of dynamic size, and at the end of a
+    /// function that aligns its stack.
     Restored(Register),
     Strange,
 }
@@ -156,7 +158,7 @@ fn saved(instruction: &Instruction) -> Option<Register> {
     {
         return Some(instruction.op0_register());
     }
-    // Where general registers are short, compilers keep a stack pointer in a vector register.
+    // Compilers that run out of general registers keep a stack pointer in a vector register.
     let is_copy = matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Movq | Mnemonic::Vmovq)
         && instruction.op1_kind() == OpKind::Register
         && instruction.op1_register() == Register::RSP;
@@ -181,7 +183,7 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
         Mnemonic::Push => StackMovement::Down(8),
         // `pop rsp` sets it to a value from memory.
         Mnemonic::Pop if target => StackMovement::Strange,
-        // A call's own word is counted with the callee.
+        // The return address that a call pushes is counted in the frame of the callee.
         Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Ret | Mnemonic::Call => StackMovement::None,
         _ if !target => StackMovement::Strange,
         Mnemonic::Sub | Mnemonic::Add | Mnemonic::And => arithmetic(instruction),
@@ -192,7 +194,7 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
                 _ if index != Register::None => StackMovement::Strange,
                 Register::RSP => StackMovement::Down(moved.min(0).unsigned_abs()),
                 Register::RBP | Register::R10 => StackMovement::None,
-                // The end of a function that aligns its stack, where the usual registers are taken.
+                // The end of a function that aligns its stack and uses RBP and R10 for other values.
                 register => StackMovement::Restored(register),
             }
         }
@@ -216,7 +218,7 @@ fn movement(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
 
 fn arithmetic(instruction: &Instruction) -> StackMovement {
     let immediate = match instruction.op1_kind() {
-        // An array of dynamic size: its number of bytes is in a register.
+        // An array of dynamic size, whose number of bytes is in a register.
         OpKind::Register if instruction.mnemonic() == Mnemonic::Sub => return StackMovement::Dynamic,
         OpKind::Immediate8to64 => instruction.immediate8to64(),
         OpKind::Immediate32to64 => instruction.immediate32to64(),
@@ -225,7 +227,7 @@ fn arithmetic(instruction: &Instruction) -> StackMovement {
     match instruction.mnemonic() {
         Mnemonic::Sub => StackMovement::Down(immediate.max(0).unsigned_abs()),
         Mnemonic::Add => StackMovement::Down(immediate.min(0).unsigned_abs()),
-        // Alignment: at most so many bytes below.
+        // Alignment moves the stack pointer down by at most this number of bytes.
         _ if immediate < 0 => StackMovement::Down(immediate.unsigned_abs()),
         _ => StackMovement::Strange,
     }

@@ -1,4 +1,4 @@
-//! Functions of libraries are those of a list, and names mean what they say.
+//! Kernels may call only listed functions of libraries, and no name may stand for another symbol.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
     let name = readable(symbol.name);
     let is_code = object.section(symbol.place).is_some_and(|section| section.role == SectionRole::Code);
     match (symbol.place, symbol.kind, symbol.binding) {
-        // Its resolver would run when the kernel is loaded, before anything watches it.
+        // The resolver of an ifunc would run when the kernel is loaded, outside of any measured call.
         (_, elf::STT_GNU_IFUNC, _) => {
             Some(format!("`{name}` is chosen when the kernel is loaded (ifunc); define one function"))
         }
@@ -37,7 +37,7 @@ fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
         (SymbolLocation::Undefined, _, elf::STB_WEAK) => {
             Some(format!("`{name}` is declared weak; call functions that the kernel defines"))
         }
-        // The first entry of every table of symbols.
+        // The first entry of every symbol table is empty.
         (SymbolLocation::Undefined, ..) if symbol.name.is_empty() => None,
         (SymbolLocation::Undefined, ..) => {
             let is_known = library_of(symbol.name).is_some();
@@ -53,7 +53,7 @@ fn message(object: &Object<'_>, symbol: &Symbol<'_>) -> Option<String> {
     }
 }
 
-/// Functions with a second name.
+/// Finds functions with a second name.
 fn aliases(object: &Object<'_>) -> Vec<ObjectFinding> {
     let mut known = BTreeMap::new();
     let mut findings = Vec::new();
@@ -70,7 +70,8 @@ fn aliases(object: &Object<'_>) -> Vec<ObjectFinding> {
     findings
 }
 
-/// Returns whether two names are those of the complete and the base constructor or destructor, which compilers make one.
+/// Returns whether two names are those of the complete and the base constructor (or destructor) of a class. Compilers give both names to
+/// one function.
 fn are_clones(first: &str, second: &str) -> bool {
     let differing: Vec<_> = first.bytes().zip(second.bytes()).filter(|(a, b)| a != b).collect();
     first.len() == second.len() && first.contains(['C', 'D']) && matches!(differing[..], [(b'0'..=b'2', b'0'..=b'2')])

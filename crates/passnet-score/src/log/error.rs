@@ -6,14 +6,14 @@
 pub struct LogError {
     /// 1-based line number.
     pub line: usize,
-    /// Problem at this place.
+    /// Kind of the problem.
     pub kind: LogErrorKind,
 }
 
 /// Problem of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogErrorKind {
-    /// Not an evaluation log.
+    /// The text has no record, so it is not an evaluation log.
     #[error("no `[Processing]` line in the whole text: this is not an evaluation log, or it was cut at the front")]
     NoRecords,
     /// A record without a name.
@@ -40,7 +40,7 @@ pub enum LogErrorKind {
         tag: String,
         /// Number of values found.
         found: usize,
-        /// Number of outputs by the `[equal]` line.
+        /// Number of outputs according to the `[equal]` line.
         expected: usize,
     },
 }

@@ -1,6 +1,6 @@
 use super::error::{LogError, LogErrorKind};
 
-/// A tagged line, wherever in the line its tag stands.
+/// A tagged line. The tag may stand anywhere in the line.
 pub(super) enum Tagged<'a> {
     /// `[Config] key: value`
     Config { key: &'a str, value: &'a str },
@@ -27,7 +27,7 @@ pub(super) fn after_processing(line: &str) -> Option<&str> {
     line.split_once("[Processing]").map(|(_, rest)| rest)
 }
 
-/// Returns the tagged content of a line, if it has any that scoring reads.
+/// Returns the tagged content of a line; `None` if the line has no tag that scoring reads.
 pub(super) fn tagged(line: &str) -> Option<TagMatch<'_>> {
     if let Some((prompt, rest)) = line.split_once("[Config] ") {
         let (key, value) = rest.split_once(':')?;
@@ -48,7 +48,7 @@ pub(super) fn tagged(line: &str) -> Option<TagMatch<'_>> {
     })
 }
 
-/// One number of a tagged line; Python's `nan` and `inf` included.
+/// Parses one number of a tagged line. Python's `nan` and `inf` are accepted.
 pub(super) fn number(line: usize, tag: &str, text: &str) -> Result<f64, LogError> {
     let kind = || LogErrorKind::NotANumber { tag: tag.to_owned(), value: text.to_owned() };
     text.parse().map_err(|_| LogError { line, kind: kind() })

@@ -1,9 +1,9 @@
 use passnet_record::Status;
 
-/// A place where the log is odd, or where the public scorer's reading of it is.
+/// A place where the log, or the way in which the public scorer reads it, is odd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quirk {
-    /// 1-based line number; for a property of a whole record, the line it starts at.
+    /// 1-based line number; for a property of a whole record, the first line of the record.
     pub line: usize,
     /// Kind of the oddity.
     pub kind: QuirkKind,
@@ -44,13 +44,13 @@ pub enum QuirkKind {
     /// The harness gave up on a noisy measurement; upstream counts that against the pass.
     #[error("measurement noise, scored as a failure of the pass")]
     Fluctuation,
-    /// A failure in which the pass manager had a say: most often no pass matched.
+    /// A failure that involves the pass manager: mostly, no pass matched.
     #[error("the pass manager reported here and the record is {}: probably no pass matched", Status::EagerFail.name())]
     PassMiss,
-    /// A correct record without a usable end-to-end speed-up, on which the public scorer stops; counts 1 here.
+    /// A correct record without a usable end-to-end speed-up, on which the public scorer stops; it counts 1 here.
     #[error("correct but without a usable [Speedup][e2e]; counts as speed-up 1")]
     Untimed,
-    /// Close at a tolerance, not close at a looser one.
+    /// The outputs are close at a tolerance, but not at a looser tolerance.
     #[error("close at some tolerance below t = {t} but not at it; only tolerances above count")]
     NotMonotone {
         /// The loosest tolerance that is not met.

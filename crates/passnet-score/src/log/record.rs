@@ -18,7 +18,7 @@ pub struct LogRecord {
     pub path: String,
     /// `[Config]` entries.
     pub config: BTreeMap<String, String>,
-    /// Status by upstream's rule; `None` where it is `correct`, independent of the numbers.
+    /// Failure by upstream's status rule, which does not look at the numbers; `None` where the status is `correct`.
     pub failure: Option<Status>,
     /// Smallest tolerance from which on all outputs are close; `None` if at none or if the status is a failure.
     pub tolerance: Option<i32>,
@@ -26,7 +26,7 @@ pub struct LogRecord {
     pub speedups: BTreeMap<String, f64>,
 }
 
-/// A value, and the line it was last given at.
+/// A value, and the number of the line that gave it last.
 struct At<T> {
     line: usize,
     value: T,
@@ -134,7 +134,7 @@ impl OpenRecord {
         })
     }
 
-    /// Upstream's rule; the first that holds.
+    /// Returns the failure by upstream's status rule: the first case that holds.
     fn failure(&self) -> Option<Status> {
         if !self.dtypes.contains_key("eager") && !self.has_all_close {
             Some(Status::EagerFail)
@@ -172,7 +172,7 @@ impl OpenRecord {
         }
     }
 
-    /// Returns the smallest tolerance from which on every looser one is met too.
+    /// Returns the smallest tolerance that is met together with every looser tolerance.
     fn tolerance(&self, quirks: &mut Vec<Quirk>) -> Result<Option<i32>, LogError> {
         let missing = |tag| LogError { line: self.line, kind: LogErrorKind::Missing { tag } };
         let equal = self.correctness.get("equal").ok_or_else(|| missing("[Correctness][equal]"))?;
@@ -202,7 +202,7 @@ impl OpenRecord {
         Ok(match unmet {
             // Nothing is unmet, so the strictest tolerance is met. Without any results there is none.
             None => loosest.map(|_| MIN_TOLERANCE),
-            // `t` is the loosest that is not met: everything above it is, unless nothing is above it.
+            // `t` is the loosest tolerance that is not met. All looser tolerances are met, if there are any.
             Some(t) => (Some(t) != loosest).then_some(t + 1),
         })
     }
@@ -211,7 +211,7 @@ impl OpenRecord {
     fn met(&self, t: i32, dtypes: &[String], equal: &At<Vec<f64>>) -> Result<Option<bool>, LogError> {
         let mut all = true;
         for (index, dtype) in dtypes.iter().enumerate() {
-            // A dtype that this project does not know has no tolerance upstream either: equal or nothing.
+            // A dtype that this project does not know has no tolerance upstream either: its outputs have to be equal.
             let pair = dtype.parse::<DType>().ok().and_then(|dtype| tolerance(dtype, t));
             let results = match pair.map(allclose_key) {
                 None => equal,
@@ -233,7 +233,7 @@ fn check_count<T>(tag: &str, list: &At<Vec<T>>, expected: usize) -> Result<(), L
     if found == expected { Ok(()) } else { Err(LogError { line: list.line, kind: kind() }) }
 }
 
-/// Stores a value; the line of the one it replaces, if that was another.
+/// Stores a value. Returns the line of the replaced value, if that value was different.
 fn replace<T: PartialEq>(map: &mut BTreeMap<String, At<T>>, key: &str, at: At<T>) -> Option<usize> {
     let differs = map.get(key).filter(|old| old.value != at.value).map(|old| old.line);
     map.insert(key.to_owned(), at);
