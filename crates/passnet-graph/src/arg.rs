@@ -2,8 +2,8 @@ use passnet_record::DType;
 
 use crate::{ArgRange, StrId, ValueId};
 
-/// One argument of a call, or one element of a nested argument. 16 bytes; strings and elements are in the pools of the
-/// graph that the argument belongs to.
+/// One argument of a call, or one element of a nested argument. It has 16 bytes. Strings and elements are in the pools of the graph that
+/// the argument belongs to.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
     /// A value of the graph.
@@ -20,11 +20,11 @@ pub enum Arg {
     List(ArgRange),
     /// `(a, b)`.
     Tuple(ArgRange),
-    /// `slice(start, stop, step)`: three elements.
+    /// `slice(start, stop, step)`, which has three elements.
     Slice(ArgRange),
     /// `...`.
     Ellipsis,
-    /// `torch.float32` and its like.
+    /// A dtype such as `torch.float32`.
     DType(DType),
     /// `torch.device(...)`.
     Device(DeviceConstant),
@@ -34,14 +34,14 @@ pub enum Arg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceConstant {
-    /// `cpu`, `cuda`, `meta` ...
+    /// Kind of the device: `cpu`, `cuda`, `meta` ...
     pub kind: StrId,
-    /// Ordinal among devices of the kind.
+    /// Ordinal among the devices of this kind; `None` for the default device.
     pub index: Option<u32>,
 }
 
 impl Arg {
-    /// Returns the elements of a list, tuple or slice.
+    /// Returns the elements of a list, tuple or slice; `None` for any other argument.
     pub const fn elements(self) -> Option<ArgRange> {
         match self {
             Self::List(range) | Self::Tuple(range) | Self::Slice(range) => Some(range),
@@ -49,7 +49,7 @@ impl Arg {
         }
     }
 
-    /// Returns the value that this argument is, not looking into lists and tuples.
+    /// Returns the value, if the argument itself is a value. Values in lists and tuples are not searched.
     pub const fn as_value(self) -> Option<ValueId> {
         match self {
             Self::Value(value) => Some(value),

@@ -6,7 +6,7 @@ use crate::{
     verify::verify,
 };
 
-/// Makes a [`Graph`], one input and one node at a time.
+/// Builder of a [`Graph`]: adds one input or one node at a time.
 ///
 /// ```
 /// use passnet_graph::{Arg, Graph};
@@ -40,7 +40,7 @@ impl Graph {
 impl Builder {
     /// Adds an input. Inputs come before nodes.
     pub fn input(&mut self, name: &str) -> ValueId {
-        // Kept until `finish`, as all faults are: callers then have one place with an error, not one for each call.
+        // The fault is kept until `finish`, like all faults. Callers then handle an error in one place, and not at each call.
         if !self.graph.nodes.is_empty() && self.late_input.is_none() {
             self.late_input = Some(name.into());
         }
@@ -111,7 +111,7 @@ impl Builder {
         Arg::Slice(self.push_args(&[start, stop, step]))
     }
 
-    /// Returns the number of nodes so far.
+    /// Returns the number of nodes that were added so far.
     pub fn num_nodes(&self) -> usize {
         self.graph.nodes.len()
     }
@@ -119,7 +119,7 @@ impl Builder {
     /// Ends the graph with the tuple it returns, and checks every law of [`crate::verify`].
     ///
     /// # Errors
-    /// The first law that is broken.
+    /// The first law that does not hold.
     pub fn finish(mut self, outputs: &[Arg]) -> Result<Graph, VerifyError> {
         self.graph.outputs = self.push_args(outputs);
         self.place_frees()?;

@@ -3,10 +3,10 @@ use crate::{Arg, Callee, DeviceConstant, Graph, Node, names::is_identifier};
 impl Graph {
     /// Returns the same graph for another device.
     ///
-    /// Replaced are every device constant, every string of the form `cuda:N`, and the strings `cuda` and `cpu` where
-    /// they are an argument named `device` or the only argument of `.to`. `kind` is `cpu`, `cuda` ...; `index` is the
-    /// ordinal to write, usually `None`. The device type that autocast is given stays, as it names a mode and no place.
-    /// A `kind` that is not an identifier can be no device, and leaves the graph as it is.
+    /// Replaces every device constant and every string of the form `cuda:N`. Replaces the strings `cuda` and `cpu` where they are an
+    /// argument named `device` or the only argument of `.to`. `kind` is `cpu`, `cuda` ...; `index` is the ordinal to write, usually
+    /// `None`. The device type of an autocast call stays, because it selects a mode and not a device. If `kind` is not an identifier, it
+    /// cannot be a device, and the graph is returned unchanged.
     #[must_use]
     pub fn with_device(&self, kind: &str, index: Option<u32>) -> Self {
         let mut graph = self.clone();
@@ -14,8 +14,7 @@ impl Graph {
             return graph;
         }
         let text = index.map_or_else(|| kind.to_owned(), |index| format!("{kind}:{index}"));
-        // Two more strings and a few changed constants can only break a law if there is no room for them, and then
-        // the graph keeps its device.
+        // This change can only break a law if the string pool has no room for two more strings. The graph then keeps its device.
         let (Some(kind), Some(text)) = (graph.strings.push(kind), graph.strings.push(&text)) else {
             return graph;
         };

@@ -1,14 +1,14 @@
 //! Effects of calls in addition to their values, and values that may share storage.
 //!
-//! Both are read off names and arguments, as a graph carries no more. They lean to the safe side: a call that may change
-//! something counts as changing it, and a call that may return a view counts as returning one.
+//! Both are derived from names and arguments, because a graph has no other information. The result is conservative: a call that may
+//! change something counts as changing it, and a call that may return a view counts as returning a view.
 
 use crate::{
     Arg, Callee, Graph, Node, NodeId, ValueId, operators,
     ops::{HashedMemory, Op},
 };
 
-/// Prefixes of functions that touch global state.
+/// Prefixes of functions that change or check global state.
 const GLOBAL_STATE: [&str; 9] = [
     "torch._C._functorch.",
     "torch._C._set_",
@@ -21,10 +21,10 @@ const GLOBAL_STATE: [&str; 9] = [
     "torch.set_",
 ];
 
-/// Prefixes of those that are assertions.
+/// Prefixes of functions that are assertions.
 const ASSERTIONS: [&str; 3] = ["torch._assert", "torch._check", "torch.ops.aten._assert"];
 
-/// Arguments whose storage the call changes.
+/// Returns the arguments whose storage the call changes.
 pub(crate) fn mutated<'g>(graph: &'g Graph, node: &Node<'g>) -> Vec<Arg> {
     let mut changed = Vec::new();
     if is_in_place(graph, node) {
@@ -48,7 +48,7 @@ pub(crate) fn touches_global_state(node: &Node<'_>) -> bool {
     }
 }
 
-/// Returns whether no computation may move across a call: it sets what later calls do. An assertion does not.
+/// Returns whether no computation may move across a call: it sets state that affects later calls. An assertion is not a barrier.
 pub fn is_barrier(node: &Node<'_>) -> bool {
     touches_global_state(node) && !is_assertion(node)
 }
@@ -71,7 +71,8 @@ fn is_in_place(graph: &Graph, node: &Node<'_>) -> bool {
         return operator.mutates();
     }
     let name = last_segment(target);
-    // PyTorch's naming rule for changes in place. Names with two underscores are Python's, as `__add__`.
+    // In PyTorch, a method that changes its receiver has a name with a trailing `_`. Names with two trailing underscores, such as
+    // `__add__`, are Python's.
     if name.ends_with('_') && !name.ends_with("__") {
         return true;
     }
@@ -95,7 +96,7 @@ fn argument(graph: &Graph, node: &Node<'_>, position: usize, name: &str) -> Opti
     keyword(graph, node, name).or_else(|| node.args.get(position).copied())
 }
 
-/// Returns the receiver or first parameter; all arguments where they are all named and none is called `input`.
+/// Returns the receiver or the first parameter. If all arguments are keyword arguments and none is named `input`, returns all of them.
 fn first_argument(graph: &Graph, node: &Node<'_>) -> Vec<Arg> {
     match node.args.first().copied().or_else(|| keyword(graph, node, "input")) {
         Some(arg) => vec![arg],
@@ -103,18 +104,18 @@ fn first_argument(graph: &Graph, node: &Node<'_>) -> Vec<Arg> {
     }
 }
 
-/// An argument that is not a constant counts as true.
+/// Returns whether an argument is true. An argument that is not a constant counts as true.
 fn is_true(arg: Arg) -> bool {
     matches!(arg, Arg::Bool(true) | Arg::Value(_))
 }
 
-/// Values that may share storage: a partition of the values of a graph.
+/// A partition of the values of a graph: values of one class may share storage.
 pub(crate) struct AliasClasses {
     parent: Vec<u32>,
 }
 
 impl AliasClasses {
-    /// Joins every value with the arguments that it may be a view of.
+    /// Computes the classes: each value is in the class of the arguments that it may be a view of.
     pub(crate) fn new(graph: &Graph) -> Self {
         let mut storage = Self { parent: (0..graph.num_values() as u32).collect() };
         for node in graph.nodes() {
@@ -137,7 +138,7 @@ impl AliasClasses {
         storage
     }
 
-    /// Returns a number that all values which may share storage with `value` have in common.
+    /// Returns the number of the class of `value`. Values that may share storage have the same number.
     pub(crate) fn class(&self, value: ValueId) -> u32 {
         self.parent[value.index()]
     }
@@ -153,7 +154,7 @@ impl AliasClasses {
 
     fn join(&mut self, a: ValueId, b: ValueId) {
         let (a, b) = (self.find(a.0), self.find(b.0));
-        // The smaller number leads, so that classes do not depend on the order of joins.
+        // The smaller number represents the class, so that the result does not depend on the order of joins.
         self.parent[a.max(b) as usize] = a.min(b);
     }
 }
@@ -169,7 +170,7 @@ fn viewed(node: &Node<'_>) -> Viewed {
     let memory = Op::find(name).map_or(HashedMemory::ByCallee, |op| op.hashed_memory);
     match node.callee {
         Callee::Function("operator.getitem") => Viewed::First,
-        // Arithmetic on tensors always makes fresh memory.
+        // Arithmetic on tensors always allocates new memory.
         Callee::Function(path) if path.starts_with("operator.") => Viewed::Nothing,
         Callee::Function(path) if path.starts_with("torch.nn.functional.") || path.starts_with("torch._C._nn.") => {
             if memory == HashedMemory::Alias {
@@ -185,14 +186,15 @@ fn viewed(node: &Node<'_>) -> Viewed {
     }
 }
 
-/// Memory that the calls of a graph may touch and change, by their names alone, as matching judges it: `x.float()` may be `x`.
+/// Memory that the calls of a graph may read and change, derived from names alone, as in matching. For example, `x.float()` may be `x`
+/// itself.
 pub struct MemoryUse<'g> {
     graph: &'g Graph,
     storage: AliasClasses,
 }
 
 impl<'g> MemoryUse<'g> {
-    /// Finds out which values of a graph may share memory.
+    /// Determines which values of a graph may share memory.
     pub fn of(graph: &'g Graph) -> Self {
         Self { graph, storage: AliasClasses::new(graph) }
     }
@@ -209,7 +211,7 @@ impl<'g> MemoryUse<'g> {
     }
 }
 
-/// Nodes that matter: those with an effect, and those that such a node or the outputs depend on. By node.
+/// Returns for each node whether it is live: it has an effect, or a node with an effect or the outputs depend on it.
 pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
     let mut live = vec![false; graph.num_nodes()];
     let mark = |live: &mut Vec<bool>, value| {
@@ -218,7 +220,7 @@ pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
         }
     };
     graph.output_values().for_each(|value| mark(&mut live, value));
-    // Backwards, so that one pass is enough: users come after what they use.
+    // One backward pass is enough, because users come after the values that they use.
     for node in graph.nodes().rev() {
         if live[node.id.index()] || is_effectful(graph, &node) {
             live[node.id.index()] = true;
@@ -228,7 +230,7 @@ pub(crate) fn live_nodes(graph: &Graph) -> Vec<bool> {
     live
 }
 
-/// For each value how often live nodes and the outputs refer to it.
+/// Returns for each value how often live nodes and the outputs refer to it.
 pub(crate) fn live_uses(graph: &Graph, live: &[bool]) -> Vec<u32> {
     let mut uses = vec![0_u32; graph.num_values()];
     let of_nodes = graph.nodes().filter(|node| live[node.id.index()]).flat_map(|node| node.operands());

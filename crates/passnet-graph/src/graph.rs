@@ -26,7 +26,7 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
-    /// Adds a string without looking whether it is there; `None` when the buffer is full.
+    /// Adds a string, even if an equal string is already in the buffer. Returns `None` if the buffer is full.
     pub(crate) fn push(&mut self, string: &str) -> Option<StrId> {
         let id = StrId(u32::try_from(self.ends.len()).ok()?);
         let end = u32::try_from(self.text.len() + string.len()).ok()?;
@@ -56,13 +56,13 @@ pub(crate) struct NodeData {
     pub(crate) name: StrId,
     pub(crate) op: OpId,
     pub(crate) args: ArgRange,
-    /// Range of the keyword pool.
+    /// Range of the keyword arguments in the keyword pool.
     pub(crate) kwargs: ArgRange,
-    /// End of the node's frees in the pool of frees; they begin where those of the node before end.
+    /// End of the node's frees in the pool of frees. They begin where the frees of the previous node end.
     pub(crate) frees_end: u32,
 }
 
-/// A verified graph. See [`crate::verify`] for the laws it obeys.
+/// A verified graph. [`crate::verify`] lists the laws that hold for every graph.
 ///
 /// Two graphs are equal when they have the same inputs, nodes, names, arguments, outputs and frees; floats are compared
 /// by their bits.
@@ -78,20 +78,20 @@ pub struct Graph {
     pub(crate) outputs: ArgRange,
 }
 
-/// One node, with its pools resolved.
+/// One node, with references into the pools resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'g> {
     /// Position in program order.
     pub id: NodeId,
     /// The value that the node defines.
     pub value: ValueId,
-    /// Name of that value.
+    /// Name of the value that the node defines.
     pub name: &'g str,
-    /// Number of the callee. Nodes of one graph call the same thing iff their `op` is equal.
+    /// Number of the callee. Two nodes of a graph have the same callee if and only if their `op` is equal.
     pub op: OpId,
-    /// Callee as text.
+    /// The function or method that the node calls.
     pub callee: Callee<'g>,
-    /// Positional arguments; of a method, the receiver first.
+    /// Positional arguments. The first argument of a method is its receiver.
     pub args: &'g [Arg],
     /// Keyword arguments in source order; [`Graph::str`] gives the names.
     pub kwargs: &'g [(StrId, Arg)],
@@ -101,12 +101,13 @@ pub struct Node<'g> {
 }
 
 impl<'g> Node<'g> {
-    /// Positional arguments, then the values of the keyword arguments.
+    /// Returns the positional arguments, then the values of the keyword arguments.
     pub fn all_args(&self) -> impl Iterator<Item = Arg> + Clone + use<'g> {
         self.args.iter().copied().chain(self.kwargs.iter().map(|&(_, arg)| arg))
     }
 
-    /// Values inside all arguments, from left to right, lists and tuples included; a value that is used twice is there twice.
+    /// Returns the values in all arguments, from left to right, including values in lists and tuples. A value that is used twice is
+    /// returned twice.
     pub fn operands(&self) -> impl Iterator<Item = ValueId> + use<'g> {
         self.graph.values_in(self.all_args())
     }
@@ -143,7 +144,7 @@ impl Graph {
         (0..self.nodes.len() as u32).map(|index| self.node(NodeId(index)))
     }
 
-    /// One node.
+    /// Returns one node.
     ///
     /// # Panics
     /// If `id` is not of this graph.
@@ -163,7 +164,7 @@ impl Graph {
         }
     }
 
-    /// Returns the number of distinct callees; [`OpId`]s are below it.
+    /// Returns the number of distinct callees. All [`OpId`]s of the graph are below this number.
     pub fn num_ops(&self) -> usize {
         self.ops.len()
     }
@@ -221,22 +222,22 @@ impl Graph {
         self.elements(self.outputs)
     }
 
-    /// Values inside the returned tuple, from left to right, lists and tuples included.
+    /// Returns the values in the returned tuple, from left to right, including values in lists and tuples.
     pub fn output_values(&self) -> impl Iterator<Item = ValueId> {
         self.values_in(self.outputs().iter().copied())
     }
 
-    /// Values inside arguments of this graph, from left to right, lists and tuples included.
+    /// Returns the values in arguments of this graph, from left to right, including values in lists and tuples.
     pub fn values_in<'g, I: Iterator<Item = Arg>>(&'g self, args: I) -> impl Iterator<Item = ValueId> + use<'g, I> {
         Values { graph: self, args, nested: Vec::new() }
     }
 
-    /// Returns whether any node frees anything, i.e. whether the source said when values end.
+    /// Returns whether any node frees a value, i.e. whether the source of the graph says when values end.
     pub fn has_frees(&self) -> bool {
         !self.frees.is_empty()
     }
 
-    /// Calls `visit` with every value inside `arg`, from left to right, lists and tuples included.
+    /// Calls `visit` with every value in `arg`, from left to right, including values in lists and tuples.
     pub fn for_each_value(&self, arg: Arg, visit: &mut impl FnMut(ValueId)) {
         match arg {
             Arg::Value(value) => visit(value),
@@ -263,7 +264,7 @@ impl Graph {
             (Arg::None, Arg::None) | (Arg::Ellipsis, Arg::Ellipsis) => true,
             (Arg::Bool(a), Arg::Bool(b)) => a == b,
             (Arg::Int(a), Arg::Int(b)) => a == b,
-            // By bits, so that a graph with a NaN is equal to itself and 0.0 is not -0.0.
+            // Floats are compared by their bits, so that a graph with a NaN is equal to itself, and 0.0 differs from -0.0.
             (Arg::Float(a), Arg::Float(b)) => a.to_bits() == b.to_bits(),
             (Arg::Str(a), Arg::Str(b)) | (Arg::Attr(a), Arg::Attr(b)) => self.str(a) == other.str(b),
             (Arg::DType(a), Arg::DType(b)) => a == b,
@@ -283,7 +284,7 @@ impl Graph {
     }
 }
 
-/// Walks nested arguments without recursion.
+/// Iterator over the values in nested arguments, without recursion.
 struct Values<'g, I> {
     graph: &'g Graph,
     args: I,

@@ -1,8 +1,7 @@
 //! Canonical hashes of graphs; `docs/reference/hashes.md` is their specification.
 //!
-//! Two graphs have the same [`structural`] hash when they compute the same thing by the same calls. Names of values,
-//! the order of independent statements and the order of parameters do not matter.
-//! The [`typed`] hash adds shape and dtype of each input.
+//! Two graphs have the same [`structural`] hash if they compute the same results by the same calls. Names of values, the order of
+//! independent statements and the order of parameters do not matter. The [`typed`] hash adds shape and dtype of each input.
 
 mod encode;
 mod order;
@@ -16,21 +15,21 @@ use self::{
 };
 use crate::Graph;
 
-/// Version of the specification; the first byte of what is hashed.
+/// Version of the specification. It is the first byte of the hashed data.
 pub const HASH_VERSION: u8 = 1;
 
-/// Hash over ops, constants, data flow and the order of side effects.
+/// Returns the hash over ops, constants, data flow and the order of side effects.
 pub fn structural(graph: &Graph) -> ContentId {
     ContentId::of(&canonical_bytes(graph, None))
 }
 
-/// [`structural`], and the shape and dtype of each input. `tensors` are in the order of the inputs; an input beyond
-/// their end counts as a tensor of unknown type.
+/// Returns the hash over everything in [`structural`] and the shape and dtype of each input. `tensors` are in the order of the inputs. An
+/// input without an entry counts as a tensor of unknown type.
 pub fn typed(graph: &Graph, tensors: &[TensorMeta]) -> ContentId {
     ContentId::of(&canonical_bytes(graph, Some(tensors)))
 }
 
-/// The bytes that are hashed. With `tensors`, inputs have types.
+/// Returns the bytes that are hashed. They include the types of inputs if `tensors` is given.
 fn canonical_bytes(graph: &Graph, tensors: Option<&[TensorMeta]>) -> Vec<u8> {
     let encoder = Encoder::new(graph, tensors);
     let order = canonical_order(&encoder);
@@ -51,7 +50,7 @@ fn canonical_bytes(graph: &Graph, tensors: Option<&[TensorMeta]>) -> Vec<u8> {
             bytes.0
         })
         .collect();
-    // No reference gives unused inputs an order, and the order of parameters must not matter.
+    // Nothing refers to unused inputs, so nothing else orders them, and the order of parameters must not matter.
     unused.sort_unstable();
     out.0.extend(unused.into_iter().flatten());
     out.0

@@ -22,17 +22,17 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A value: inputs are numbered first (0, 1, ...), then nodes in program order.
+    /// Number of a value: inputs are numbered first (0, 1, ...), then nodes in program order.
     ValueId "%";
-    /// A node: its position in program order, counted from 0. Also called the op index.
+    /// Number of a node: its position in program order, counted from 0. It is also called the op index.
     NodeId "n";
-    /// A distinct callee of the graph.
+    /// Number of a distinct callee of the graph.
     OpId "op";
-    /// A string of the graph.
+    /// Number of a string of the graph.
     StrId "s";
 }
 
-/// Elements of a list, tuple or slice: a range of the graph's argument pool.
+/// Range of the graph's argument pool with the elements of a list, tuple or slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ArgRange {
     /// Position of the first element.

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-/// `repr` of a float: the shortest digits that read back to the same value, with an exponent below 1e-4 and from 1e16.
+/// Displays a float as `repr` does: with the shortest digits that read back to the same value, and with an exponent below 1e-4 and from
+/// 1e16.
 #[derive(Clone, Copy, Debug)]
 pub struct FloatRepr(pub f64);
 
@@ -29,7 +30,7 @@ impl fmt::Display for FloatRepr {
     }
 }
 
-/// `repr` of a string: single quotes unless the text has some and has no double ones.
+/// Displays a string as `repr` does: in single quotes, unless the text contains single quotes and no double quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct StrRepr<'a>(pub &'a str);
 
@@ -56,8 +57,9 @@ impl fmt::Display for StrRepr<'_> {
     }
 }
 
-/// Rust's table of what to escape stands in for Python's table of what is printable; they differ in spaces other than
-/// the ASCII one, and in code points newer than either's Unicode version.
+/// Returns whether a character is printed without an escape. This uses Rust's table of characters to escape instead of Python's table of
+/// printable characters. The tables differ in spaces other than the ASCII space, and in code points that are newer than the Unicode
+/// version of one of them.
 fn is_printable(char: char) -> bool {
     !char.is_whitespace() && !char.is_control() && !char.escape_debug().to_string().starts_with("\\u")
 }

@@ -1,12 +1,12 @@
-//! Subgraph matching: where does a pattern, itself a graph, occur in a graph, and may it be replaced there?
+//! Subgraph matching: finds the places where a pattern, which is also a graph, occurs in a graph and may be replaced.
 //!
-//! Inputs of the pattern are wildcards; its nodes stand for equal calls; values that it does not return must not be used
+//! Inputs of the pattern are wildcards, and its nodes stand for equal calls. Values that the pattern does not return must not be used
 //! outside the match. `docs/reference/matching.md` defines this in full, with the differences from `torch.fx`.
 //!
-//! The search begins at a node of the pattern that no other node of it uses, and follows arguments. This needs no choice. Parts
-//! of the pattern that no argument leads to need one, mostly among the users of one value. The plan follows VF2 (Cordella et al.
-//! 2004), for graphs whose edges are ordered arguments. The time for one pattern is linear in the target, except for ambiguous
-//! patterns; [`SearchLimits`] bound those.
+//! The search begins at a node of the pattern that no other node of the pattern uses, and follows arguments. Each argument leads to
+//! exactly one node of the target. For parts of the pattern that no argument leads to, the search has to choose a node, mostly among the
+//! users of one value. The plan follows VF2 (Cordella et al. 2004), for graphs whose edges are ordered arguments. The time for one
+//! pattern is linear in the size of the target, except for ambiguous patterns. [`SearchLimits`] bound the search for these.
 //!
 //! ```
 //! use passnet_graph::{Graph, matching::{SearchLimits, Pattern, PreparedGraph}};

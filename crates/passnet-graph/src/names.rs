@@ -41,8 +41,8 @@ fn is_keyword(text: &str) -> bool {
     )
 }
 
-/// Returns whether a name has a special meaning in the text of a graph. `device` has one too, but `torch.device` can stand in
-/// for it where a value is called so, as happens in captured graphs.
+/// Returns whether a name has a special meaning in the text of a graph and so cannot name a value. `device` is allowed, although it has a
+/// special meaning: captured graphs have values of this name, and `torch.device` can be written instead.
 fn is_reserved(text: &str) -> bool {
     matches!(
         text,
@@ -56,11 +56,11 @@ pub const fn is_word_byte(byte: u8) -> bool {
     ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'_')
 }
 
-/// Returns whether `text` is an ASCII Python identifier and no keyword.
+/// Returns whether `text` is an ASCII Python identifier and not a keyword.
 pub fn is_identifier(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(|first| !first.is_ascii_digit())
-        // `fold` and not `all`, which stops early and so branches at each byte.
+        // `fold` is faster than `all`, which stops early and therefore branches at each byte.
         && bytes.iter().fold(true, |all, &byte| all & is_word_byte(byte))
         && !is_keyword(text)
 }

@@ -3,9 +3,9 @@ use crate::{Callee, Graph};
 impl Graph {
     /// Returns the names of the ops in program order; the position of a name is the op index.
     ///
-    /// A method is `Tensor.<method>`. A function is the last part of its path (`conv2d`, `add`, `getattr`), but below
-    /// `torch.ops.<namespace>` everything after the namespace, so that an overload keeps its name (`sym_size.int`). Operators of
-    /// Paddle keep their namespace, since they are others than those of PyTorch: `paddle.matmul`.
+    /// The name of a method is `Tensor.<method>`. The name of a function is the last part of its path (`conv2d`, `add`, `getattr`). Below
+    /// `torch.ops.<namespace>`, it is everything after the namespace, so that an overload keeps its name (`sym_size.int`). Operators of
+    /// Paddle keep their namespace (`paddle.matmul`), because they differ from those of PyTorch.
     pub fn op_names(&self) -> Vec<String> {
         self.nodes().map(|node| op_name(node.callee)).collect()
     }

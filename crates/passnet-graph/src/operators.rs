@@ -92,7 +92,7 @@ pub const OPERATORS: &[Operator] = operators! {
 /// Target of an attribute read: `builtins.getattr(x, "real")`.
 pub const GETATTR: &str = "builtins.getattr";
 
-/// Returns the operator with that target, e.g. `operator.add`.
+/// Returns the operator with the given target, e.g. `operator.add`.
 pub fn by_target(target: &str) -> Option<&'static Operator> {
     let name = target.strip_prefix("operator.")?;
     OPERATORS.iter().find(|operator| operator.name == name)

@@ -1,7 +1,7 @@
-//! Properties of PyTorch's operations, by name: the one table that matching, hashes, the built-in author and data sets use.
+//! Properties of PyTorch's operations, by name. Matching, hashes, the built-in author and data sets all use this table.
 //!
-//! Graphs carry names only. An operation that is not in the table has the safest properties: its result may share memory
-//! with any argument. Names are those of [`OpName`].
+//! Graphs have only the names of operations. An operation that is not in the table gets the safest properties: its result may share
+//! memory with any argument. Names are those of [`OpName`].
 
 mod name;
 mod properties;

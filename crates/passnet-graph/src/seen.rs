@@ -1,7 +1,7 @@
 //! Calls whose results are visible outside of the graph.
 //!
-//! A graph is a task only if its work shows: in what it returns, or in inputs that it changes. A compiler that removes
-//! the rest is right, and infinitely fast.
+//! A graph can be a task only if its work is visible in its outputs, or in inputs that it changes. A compiler may remove all other calls,
+//! and the speed-up would then have no limit.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{
     effects::{AliasClasses, mutated, touches_global_state},
 };
 
-/// Reason why a graph is not a task.
+/// Reason why a graph cannot be a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
     /// The graph returns nothing that it computes, and changes no input.
@@ -19,7 +19,7 @@ pub enum Unseen {
     Most {
         /// Calls that contribute nothing.
         dead: usize,
-        /// All calls, without those that only set global state.
+        /// All calls, except those that only set global state.
         calls: usize,
     },
 }
@@ -55,12 +55,12 @@ impl Graph {
         }
     }
 
-    /// Returns for each node whether its result can be seen. In doubt it can.
+    /// Returns for each node whether its result is visible. In doubt, the result counts as visible.
     fn seen(&self) -> Vec<bool> {
         self.reached(|_| false)
     }
 
-    /// Returns for each node whether it is one of `roots`, its result can be seen, or one of those needs it.
+    /// Returns for each node whether it is needed: it is one of `roots`, its result is visible, or another needed node uses it.
     fn reached(&self, roots: impl Fn(&Node<'_>) -> bool) -> Vec<bool> {
         let storage = AliasClasses::new(self);
         // Classes of storage that are read after the call.
@@ -100,16 +100,16 @@ impl Slice {
     /// Inputs that only dead calls use are removed, too. A slice without dead calls is returned as it is.
     ///
     /// # Errors
-    /// If a law is broken by what remains.
+    /// If the remaining graph breaks a law.
     pub fn without_dead_calls(self) -> Result<Self, VerifyError> {
-        // Values that an assertion reads are computed for it.
+        // Values that an assertion reads have to stay.
         let lives = self.graph.reached(touches_global_state);
         let kept: Vec<NodeId> = (0..lives.len() as u32).map(NodeId).filter(|node| lives[node.index()]).collect();
         if kept.len() == lives.len() {
             return Ok(self);
         }
         let rest = self.graph.subset(&kept, |value| self.graph.output_values().any(|output| output == value))?;
-        // The first values of a graph are its inputs, and outputs of a slice are in order of definition in both.
+        // The first values of a graph are its inputs. Outputs are in order of definition in both slices.
         let inputs = rest.inputs.iter().map(|value| self.inputs[value.index()]).collect();
         let place = |value| self.graph.output_values().position(|output| output == value);
         let outputs = rest.outputs.iter().filter_map(|&value| place(value)).map(|index| self.outputs[index]).collect();
@@ -193,7 +193,7 @@ mod tests {
             Some(Unseen::Everything),
         );
         check(|g| vec![relu(g).into()], Some(Unseen::Everything));
-        // Changed in place, but only an unused value.
+        // A change in place of a value that is not used afterwards.
         check(
             |g| {
                 let x = g.input("x");
@@ -232,7 +232,7 @@ mod tests {
             },
             None,
         );
-        // A view of an input is that input; a change of what is returned later shows.
+        // A change of a view of an input changes the input. A change of a value that is returned later is visible.
         check(
             |g| {
                 let x = g.input("x");

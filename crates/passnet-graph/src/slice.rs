@@ -2,54 +2,54 @@ use std::ops::Range;
 
 use crate::{Arg, Graph, NodeId, Use, ValueId, VerifyError};
 
-/// A range of nodes as a separate graph.
+/// Some nodes of a graph as a separate graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// The graph. Values keep the names they have in the parent.
     pub graph: Graph,
-    /// For each input the value of the parent that it stands for.
+    /// For each input, the value of the parent that it stands for.
     pub inputs: Vec<ValueId>,
-    /// For each output the value of the parent that it stands for.
+    /// For each output, the value of the parent that it stands for.
     pub outputs: Vec<ValueId>,
 }
 
-/// In which order a slice has its inputs and outputs.
+/// Order of the inputs and outputs of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceOrder {
-    /// Both sorted by name, as GraphNet's decomposition has them. Outputs of a range that reaches the end of the parent
-    /// stand as in the parent's outputs.
+    /// Inputs and outputs are sorted by name, as in GraphNet's decomposition. Outputs of a range that reaches the end of the parent keep
+    /// the order of the parent's outputs.
     ByName,
-    /// Both in order of definition.
+    /// Inputs and outputs are in order of definition.
     ByDefinition,
 }
 
-/// Reason why there is no such slice.
+/// Reason why a slice cannot be cut out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
     /// The range is empty, or goes beyond the end.
     #[error("ops {start}..{end} are not a range of a graph of {nodes} ops; use 0 <= start < end <= {nodes}")]
     Range {
-        /// First op.
+        /// First op index.
         start: usize,
-        /// Op after the last.
+        /// Op index after the last.
         end: usize,
-        /// Ops of the graph.
+        /// Number of nodes of the graph.
         nodes: usize,
     },
-    /// A law is broken by the slice alone.
+    /// The slice breaks a law, although the parent does not.
     #[error(transparent)]
     Verify(#[from] VerifyError),
 }
 
 impl Graph {
-    /// Cuts out the ops `range`.
+    /// Cuts out the nodes whose op index is in `range`.
     ///
-    /// Inputs are the values defined before the range and used in it; outputs are those defined in it and used after it,
-    /// be it by a node or by the parent's outputs. A tensor that the range changes in place is an input, not an output,
-    /// unless the value of the changing call itself is used after the range.
+    /// Inputs are the values that are defined before the range and used in it. Outputs are the values that are defined in the range and
+    /// used after it, by a node or by the parent's outputs. A tensor that the range changes in place is an input, not an output, unless
+    /// the value of the changing call itself is used after the range.
     ///
     /// # Errors
-    /// If the range is empty or goes beyond the end.
+    /// If the range is empty or goes beyond the end, or the slice breaks a law.
     pub fn slice(&self, range: Range<usize>, order: SliceOrder) -> Result<Slice, SliceError> {
         let nodes = self.num_nodes();
         if range.start >= range.end || range.end > nodes {
@@ -61,7 +61,7 @@ impl Graph {
         for &input in &inputs {
             map[input.index()] = Some(builder.input(self.name(input)));
         }
-        // Every value that is used inside is an input or was added before; the fallback is caught by the verifier.
+        // Every value that is used inside is an input or was added before. The verifier would report the fallback.
         let mapped = |map: &[Option<ValueId>], value: ValueId| map[value.index()].unwrap_or(ValueId(u32::MAX));
         for (position, index) in range.enumerate() {
             let node = self.node(NodeId(index as u32));

@@ -1,17 +1,17 @@
 use crate::{Arg, Graph, NodeId, Slice, Use, ValueId, VerifyError};
 
 impl Graph {
-    /// Cuts out some nodes, which need not be neighbours. Inputs are the values that they use and do not define; outputs are those
-    /// that they define and that `returns` says are wanted, if anything else uses them. Both in order of definition.
+    /// Cuts out some nodes, which need not be neighbours. Inputs are the values that the nodes use and do not define. Outputs are the
+    /// values that they define, that something else uses, and for which `returns` is true. Inputs and outputs are in order of definition.
     ///
     /// # Errors
-    /// If a law is broken by the cut-out alone.
+    /// If the slice breaks a law, although this graph does not.
     ///
     /// # Panics
     /// If a node is not of this graph.
     pub fn subset(&self, nodes: &[NodeId], returns: impl Fn(ValueId) -> bool) -> Result<Slice, VerifyError> {
         let mut nodes = nodes.to_vec();
-        // In program order again: operands have to be added before their users.
+        // Operands have to be added before their users, so the nodes have to be in program order.
         nodes.sort_unstable();
         nodes.dedup();
         let is_inside = |node: NodeId| nodes.binary_search(&node).is_ok();
@@ -33,7 +33,7 @@ impl Graph {
         for &input in &inputs {
             map[input.index()] = Some(builder.input(self.name(input)));
         }
-        // Every value that is used is an input or was added before; the fallback is caught by the verifier.
+        // Every value that is used is an input or was added before. The verifier would report the fallback.
         let mapped = |map: &[Option<ValueId>], value: ValueId| map[value.index()].unwrap_or(ValueId(u32::MAX));
         for node in nodes.iter().map(|&node| self.node(node)) {
             let mut copy = |arg| builder.copy_arg(self, arg, &mut |value| mapped(&map, value));

@@ -1,4 +1,4 @@
-//! Text form for people: one line per node, with its op index.
+//! Text form of a graph for people: one line per node, with its op index.
 //!
 //! ```text
 //! inputs in_0, w_0

@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use crate::{Graph, ValueId};
 
-/// Shape, strides and element type of a tensor.
+/// Type of a tensor: shape, strides and element type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct TensorType {
     /// Extent of each dimension.
     pub shape: Vec<i64>,
-    /// Distance of neighbours along each dimension, in elements.
+    /// Distance between neighbours along each dimension, in elements.
     pub stride: Vec<i64>,
     /// Element type.
     pub dtype: DType,
 }
 
 impl TensorType {
-    /// Returns a tensor whose elements lie in row-major order without gaps.
+    /// Returns the type of a tensor whose elements are in row-major order without gaps.
     pub fn contiguous(shape: &[i64], dtype: DType) -> Self {
         Self { shape: shape.to_vec(), stride: contiguous_stride(shape), dtype }
     }
@@ -33,7 +33,7 @@ impl TensorType {
         self.numel() * self.dtype.size() as i64
     }
 
-    /// Returns whether elements lie in row-major order without gaps; strides of dimensions of extent 1 do not matter.
+    /// Returns whether elements are in row-major order without gaps. Strides of dimensions of extent 1 do not matter.
     pub fn is_contiguous(&self) -> bool {
         let expected = contiguous_stride(&self.shape);
         self.numel() == 0
@@ -55,11 +55,11 @@ impl TensorType {
     }
 }
 
-/// Strides of a row-major tensor of that shape, in elements.
+/// Returns the strides of a row-major tensor with the given shape, in elements.
 pub fn contiguous_stride(shape: &[i64]) -> Vec<i64> {
     let mut stride = vec![1; shape.len()];
     for dim in (1..shape.len()).rev() {
-        // PyTorch counts an empty dimension as one of extent 1 here, so that strides are never 0.
+        // As in PyTorch, an empty dimension counts as a dimension of extent 1, so that strides are never 0.
         stride[dim - 1] = stride[dim] * shape[dim].max(1);
     }
     stride
@@ -84,7 +84,7 @@ pub enum Type {
         /// Value of the integer.
         int: i64,
     },
-    /// Nothing; the graph around it is left alone.
+    /// Unknown. The built-in author does not rewrite calls with such values.
     Unknown,
 }
 
@@ -135,7 +135,7 @@ impl TryFrom<Option<TypeFields>> for Type {
 pub struct TypeFieldsError;
 
 impl Type {
-    /// Returns the tensor's type, where it is one.
+    /// Returns the type of the tensor; `None` if the value is not a tensor.
     pub const fn as_tensor(&self) -> Option<&TensorType> {
         match self {
             Self::Tensor(tensor) => Some(tensor),
@@ -143,7 +143,7 @@ impl Type {
         }
     }
 
-    /// Returns the type as host memory sees it: what lies on the device is unknown there.
+    /// Returns the type for code that runs on the host: tensors on the device become unknown.
     fn on_host(&self) -> Self {
         match self {
             Self::Host { host } => Self::Tensor(host.clone()),
@@ -162,7 +162,7 @@ impl Type {
     }
 }
 
-/// Types that do not fit a graph.
+/// Error of joining a graph with another number of types than the graph has values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the graph has {values} values, but {types} types are given; compute the types of this graph again")]
 pub struct TypeCountError {
@@ -196,18 +196,19 @@ impl TypedGraph {
         &self.graph
     }
 
-    /// Returns the graph as host memory sees it, where it runs on another device and makes tensors in host memory all the same.
+    /// Returns the graph with types for code that runs on the host: only tensors in host memory have a type. `None` if the graph has no
+    /// tensors in host memory while it runs on another device.
     pub fn on_host(&self) -> Option<Self> {
         let any = self.types.iter().any(Type::is_on_host);
         any.then(|| Self { graph: self.graph.clone(), types: self.types.iter().map(Type::on_host).collect() })
     }
 
-    /// Type of a value of the graph.
+    /// Returns the type of a value of the graph.
     pub fn type_of(&self, value: ValueId) -> &Type {
         &self.types[value.index()]
     }
 
-    /// Returns the tensor type of a value, where it is a tensor.
+    /// Returns the tensor type of a value; `None` if the value is not a tensor.
     pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
         self.type_of(value).as_tensor()
     }

@@ -9,7 +9,7 @@ pub enum Use {
     Output,
 }
 
-/// For each value its uses, in program order (compressed sparse rows). A node that uses a value twice is there twice.
+/// The uses of each value, in program order (compressed sparse rows). A node that uses a value twice is listed twice.
 #[derive(Clone, Debug)]
 pub struct Uses {
     starts: Vec<u32>,
@@ -17,7 +17,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Uses of one value.
+    /// Returns the uses of one value.
     ///
     /// # Panics
     /// If `value` is not of the graph that this was made from.
@@ -27,7 +27,7 @@ impl Uses {
 }
 
 impl Graph {
-    /// Uses of every value, outputs last.
+    /// Returns the uses of every value. Uses as outputs come last.
     pub fn uses(&self) -> Uses {
         let mut starts = vec![0_u32; self.num_values() + 1];
         self.for_each_use(|value, _| starts[value.index() + 1] += 1);

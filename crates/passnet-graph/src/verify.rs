@@ -1,24 +1,24 @@
 //! The laws of a graph.
 //!
 //! 1. Inputs come first. Values are numbered in order of definition: inputs, then nodes.
-//! 2. An argument refers only to values defined before it; outputs may refer to every value.
-//! 3. Strings are in the string pool. The elements of a list, tuple or slice are in the argument pool before the element
-//!    refers to them, so that arguments are finite; they nest at most [`MAX_ARG_DEPTH`] deep, so that code may recurse
-//!    over them.
+//! 2. An argument refers only to values defined before it. Outputs may refer to every value.
+//! 3. Strings are in the string pool. The elements of a list, tuple or slice are in the argument pool before the argument that refers
+//!    to them, so that arguments are finite. Lists, tuples and slices nest at most [`MAX_ARG_DEPTH`] deep, so that functions over
+//!    arguments may recurse.
 //! 4. A slice has three elements.
-//! 5. Names of values are distinct ASCII identifiers, no Python keywords, and none of the words with a meaning of their
-//!    own in the text of a graph (`torch`, `slice`, `inf` ...).
-//! 6. A function is a dotted path below `torch.` (but not `torch.device`, which makes a constant), `operator.NAME` with a NAME of [`crate::operators`], or
-//!    `builtins.getattr`. A method is an identifier.
-//! 7. A method has a receiver, and it is a value. A function of `operator` has as many arguments as the operator, and
-//!    `getattr` two, a value and the name of an attribute; neither has keywords.
+//! 5. Names of values are distinct ASCII identifiers. They are not Python keywords, and not words with a special meaning in the text
+//!    of a graph (`torch`, `slice`, `inf` ...).
+//! 6. A function is a dotted path below `torch.` (but not `torch.device`, which makes a constant), `operator.NAME` with a NAME of
+//!    [`crate::operators`], or `builtins.getattr`. A method is an identifier.
+//! 7. A method has a receiver, which is a value. A function of `operator` has as many arguments as the operator. `getattr` has two
+//!    arguments: a value and the name of an attribute. Neither has keyword arguments.
 //! 8. Keyword names are identifiers and distinct within a call.
-//! 9. A dotted constant is below `torch.` and is not a dtype (that has a separate form). A device kind is an identifier.
-//! 10. The value of `operator.setitem` (always `None`) is used by nothing.
-//! 11. A free names a value defined at or before its node, whose last use is at or before it, and no value is freed
-//!     twice or returned after it was freed.
+//! 9. A dotted constant is below `torch.` and is not a dtype, which has a separate form. A device kind is an identifier.
+//! 10. No argument and no output uses the value of `operator.setitem`, which is always `None`.
+//! 11. A free names a value that is defined at or before its node and whose last use is at or before its node. No value is freed
+//!     twice, or returned after it was freed.
 //!
-//! Checking takes time linear in the size of the graph as it is printed.
+//! The time of a check is linear in the size of the graph's text.
 
 use rustc_hash::FxHashSet;
 
@@ -28,7 +28,7 @@ use crate::{
     operators,
 };
 
-/// Greatest depth of nested lists, tuples and slices. Functions over arguments recurse, and a graph that someone else made must not
+/// Greatest depth of nested lists, tuples and slices. Functions over arguments recurse, and a graph from an untrusted source must not
 /// overflow their stack.
 pub const MAX_ARG_DEPTH: u32 = 32;
 
@@ -169,14 +169,14 @@ fn is_attribute_read(graph: &Graph, node: &Node<'_>) -> bool {
 
 struct Verifier<'g> {
     graph: &'g Graph,
-    /// Node of the last use so far; the outputs count as a node after all others.
+    /// Node of the last use of each value so far. The outputs count as a node after all others.
     last_use: Vec<Option<u32>>,
-    /// By op.
+    /// Whether each op is `operator.setitem`, by op.
     is_setitem: Vec<bool>,
 }
 
 impl Verifier<'_> {
-    /// `limit` is the position in the argument pool that elements of `arg` must lie before.
+    /// Checks an argument. Its elements must be before the position `limit` in the argument pool.
     fn check_arg(&mut self, arg: Arg, node: Option<&Node<'_>>, limit: u32, depth: u32) -> Result<(), VerifyError> {
         let graph = self.graph;
         let place = || node.map_or(Location::Outputs, |node| Location::Node(node.name.to_owned()));
@@ -209,8 +209,8 @@ impl Verifier<'_> {
                     return Err(VerifyError::BadSlice { place: place(), found: range.len });
                 }
                 for &element in graph.elements(range) {
-                    // Elements have to lie before the argument that refers to them. So no argument can contain
-                    // itself, and this recursion ends.
+                    // Elements have to be before the argument that refers to them. So no argument can contain itself, and this recursion
+                    // ends.
                     self.check_arg(element, node, range.start, depth + 1)?;
                 }
             }

@@ -13,7 +13,7 @@ pub enum WireError {
     /// The text is not JSON.
     #[error("the graph is not JSON: {0}")]
     Json(String),
-    /// A field is missing or has another form.
+    /// A field is missing or malformed.
     #[error("{path}: expected {expected}")]
     Form {
         /// Place in the document, e.g. `nodes[3].args[1]`.
@@ -21,7 +21,7 @@ pub enum WireError {
         /// Expected content.
         expected: &'static str,
     },
-    /// The writer is newer.
+    /// The version is not supported: the writer is newer than this reader.
     #[error("wire form {found} is not supported (this version reads {WIRE_VERSION}); install a newer PassNet")]
     Version {
         /// Version of the writer.
@@ -70,7 +70,7 @@ pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
         Arg::Int(value) => value.into(),
         Arg::Float(value) => match Number::from_f64(value) {
             Some(number) => Value::Number(number),
-            // JSON has no numbers for these.
+            // JSON has no numbers for NaN and infinity.
             None if value.is_nan() => json!({"float": "nan"}),
             None => json!({"float": if value < 0.0 { "-inf" } else { "inf" }}),
         },
@@ -91,14 +91,14 @@ pub fn arg_to_value(graph: &Graph, arg: Arg) -> Value {
 /// If the text is not JSON, has an integer outside 64 bits, or is not a wire form of a graph that obeys the laws.
 pub fn from_json(text: &str) -> Result<Graph, WireError> {
     let value: Value = serde_json::from_str(text).map_err(|error| WireError::Json(error.to_string()))?;
-    // A mask of 2**64 that became a float would be another constant without any message.
+    // A mask of 2**64 would silently become a float, which is a different constant.
     if let Some(integer) = integer_outside_64_bits(text) {
         return Err(WireError::Json(format!("the integer {integer} does not fit into 64 bits")));
     }
     from_value(&value)
 }
 
-/// Finds an integer that `serde_json` would read as a float. `text` is valid JSON.
+/// Returns the first integer that `serde_json` would read as a float. `text` must be valid JSON.
 fn integer_outside_64_bits(text: &str) -> Option<&str> {
     let mut rest = text;
     while let Some(start) = rest.find(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
@@ -127,10 +127,10 @@ fn integer_outside_64_bits(text: &str) -> Option<&str> {
 
 /// Reads a graph from its wire form.
 ///
-/// An integer outside 64 bits has already become a float in a `serde_json::Value`; [`from_json`] notices it.
+/// An integer outside 64 bits has already become a float in a `serde_json::Value`. Only [`from_json`] can detect it.
 ///
 /// # Errors
-/// If `value` is not a wire form, or the graph is invalid.
+/// If `value` is not a wire form, or the graph breaks a law.
 pub fn from_value(value: &Value) -> Result<Graph, WireError> {
     let object = value.as_object().ok_or(WireError::Form { path: "graph".to_owned(), expected: "an object" })?;
     let version = field(object, "graph", "version", "an integer", Value::as_u64)?;
@@ -185,7 +185,7 @@ fn value_id(value: &Value) -> Option<ValueId> {
 
 struct WireReader {
     builder: Builder,
-    /// Of the argument list that is being read.
+    /// Path of the argument list that is being read, for messages.
     path: String,
 }
 
@@ -228,7 +228,8 @@ impl WireReader {
     }
 
     fn elements(&mut self, value: &Value, depth: u32) -> Result<Vec<Arg>, WireError> {
-        // Before the recursion, because the text can come from anywhere and a deep one would overflow the stack.
+        // The depth is checked before the recursion: the text may come from an untrusted source, and deep nesting would overflow the
+        // stack.
         if depth > MAX_ARG_DEPTH {
             return Err(self.form("fewer nested lists and tuples"));
         }

@@ -17,7 +17,7 @@ pub use self::{
 };
 use crate::read_blob;
 
-/// The runs of a site, in its order, and the suites whose graphs it draws.
+/// The runs of a site, in the order of its pages, and the suites whose graphs the site draws.
 #[derive(Default)]
 pub struct RunLibrary {
     /// Source of the blobs of each run.
@@ -45,7 +45,7 @@ impl Archive for RunLibrary {
             .filter_map(|(file, content)| Some((file.path.as_str(), content.as_deref()?)))
             .collect();
         let mut findings: BTreeMap<String, Vec<LintFinding>> = BTreeMap::new();
-        // Lint judges a directory as a whole: it would report files that were not kept as missing.
+        // Lint judges a directory as a whole, so it would report files that were not kept as missing.
         let found = if contents.iter().all(Option::is_some) { lint_dir(&files) } else { Vec::new() };
         for finding in found {
             findings.entry(finding.file.clone()).or_default().push(LintFinding {
@@ -87,8 +87,8 @@ impl Archive for RunLibrary {
     }
 }
 
-/// Wraps the text of a bare `forward` in the module that samples have. Replacements are called by bare names, which samples
-/// never have, so they become functions of `torch` for the reader.
+/// Wraps the text of a bare `forward` in the module that samples have. Replacements are called by bare names, which the reader of samples
+/// does not accept, so they are written as functions of `torch`.
 fn as_module(text: &str) -> String {
     let body: Vec<String> =
         text.trim().lines().map(|line| format!("    {}", line.replace("= passnet_", "= torch.passnet_"))).collect();

@@ -8,7 +8,7 @@ use std::{
 use fs_err as fs;
 use passnet_record::ContentId;
 
-/// Largest blob that is read, in bytes. Pages show runs of others, and a file of any size must not fill the memory.
+/// Largest blob that is read, in bytes. Pages show runs of other people, whose files may have any size and must not fill the memory.
 const MAX_BLOB: u64 = 64 << 20;
 
 /// Returns the path of a blob in a run directory.
@@ -17,7 +17,7 @@ pub fn blob_path(directory: &Path, id: &ContentId) -> PathBuf {
     directory.join("blobs").join(first).join(rest)
 }
 
-/// Writes bytes as a blob of a run directory, unless they are there already.
+/// Writes bytes as a blob of a run directory, unless the blob already exists.
 pub(crate) fn put_blob(directory: &Path, bytes: &[u8]) -> io::Result<ContentId> {
     let id = ContentId::of(bytes);
     let path = blob_path(directory, &id);
@@ -34,7 +34,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(parent)?;
     let mut file = tempfile::NamedTempFile::new_in(parent)?;
     file.write_all(bytes)?;
-    // Content before name: after a power failure, a file with its final name must be complete.
+    // The content reaches the disk before the rename: after a power failure, a file with its final name must be complete.
     file.as_file().sync_data()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

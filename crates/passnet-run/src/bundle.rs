@@ -1,4 +1,4 @@
-//! Result bundles: a finished run in one file that names itself by its content. `docs/reference/bundle.md` is the format.
+//! Result bundles: a finished run in one file whose id is the hash of its content. `docs/reference/bundle.md` is the format.
 
 mod format;
 mod read;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns the present time, UTC, to the second.
+/// Returns the current time in UTC, in RFC 3339 format with a resolution of one second.
 pub fn now_rfc3339() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     rfc3339(seconds)
@@ -10,7 +10,7 @@ pub fn now_rfc3339() -> String {
 
 fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days to civil date, with years that begin in March so that the leap day is the last.
+    // Converts days to a civil date. Years begin in March, so that the leap day is the last day of a year.
     let days = days + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;
@@ -23,7 +23,7 @@ fn rfc3339(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Returns the seconds since 1970 of a time as [`now_rfc3339`] writes it; `None` for any other text.
+/// Returns the seconds since 1970 of a time in the format of [`now_rfc3339`]; `None` for any other text.
 pub fn seconds_of_rfc3339(text: &str) -> Option<u64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let numbers = |text: &str, separator: char| -> Option<[u64; 3]> {
@@ -40,7 +40,7 @@ pub fn seconds_of_rfc3339(text: &str) -> Option<u64> {
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
     let (era, year_of_era) = (year / 400, year % 400);
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + day - 1;
-    // The days of January and February 1970 are of the year 1969, which is why this cannot be negative.
+    // This cannot be negative: 1970-01-01 is day 719,468 of this calendar, and earlier years were refused above.
     let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
     Some(days * 86_400 + hours * 3600 + minutes * 60 + seconds)
 }

@@ -1,4 +1,4 @@
-//! Files that a person names.
+//! Reading of files that a user names on the command line.
 
 use std::{
     io::{self, Read as _},
@@ -8,15 +8,15 @@ use std::{
 
 use fs_err as fs;
 
-/// Opens a file, `/dev/null`, or a pipe that is connected already, such as `/dev/stdin` or the `<(command)` of a shell.
+/// Opens a file, `/dev/null`, or a pipe that is already connected, such as `/dev/stdin` or the `<(command)` of a shell.
 ///
 /// # Errors
-/// If the file cannot be opened, or is a named pipe, a socket or a device: reading one could wait without end.
+/// If the file cannot be opened, or is a named pipe, a socket or a device: a read from these could wait forever.
 pub fn open_input(path: &Path) -> io::Result<fs::File> {
     let kind = fs::metadata(path)?.file_type();
     let ends = match fs::canonicalize(path) {
         Ok(path) => kind.is_file() || kind.is_dir() || path == Path::new("/dev/null"),
-        // A pipe that is connected has no name in a folder.
+        // A connected pipe has no name in a folder, so the path does not resolve.
         Err(_) => kind.is_fifo(),
     };
     if ends {
@@ -27,7 +27,7 @@ pub fn open_input(path: &Path) -> io::Result<fs::File> {
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Reads a file that [`open_input`] opens.
+/// Reads a file of any kind that [`open_input`] accepts.
 ///
 /// # Errors
 /// If the file cannot be opened or read.
@@ -37,7 +37,7 @@ pub fn read_input(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a text file that [`open_input`] opens.
+/// Reads a text file of any kind that [`open_input`] accepts.
 ///
 /// # Errors
 /// If the file cannot be opened or read, or is not UTF-8.

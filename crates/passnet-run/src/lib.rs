@@ -6,7 +6,7 @@
 //! run directory ──► bundle (.pnb) ──► Bundle                          a run as one verified file
 //! ```
 //!
-//! The crate never starts a process, and it never changes a line of a run log: it only appends. With the feature `pages` it also
+//! The crate never starts a process, and it never changes a line of a run log: it only appends. With the feature `pages`, the crate also
 //! implements `Archive`, through which the pages of `passnet-web` read data that is not in the log.
 //!
 //! ```no_run

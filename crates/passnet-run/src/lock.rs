@@ -7,7 +7,7 @@ use rustix::{
     io::Errno,
 };
 
-/// An exclusive lock on a file. Dropping it lets the next holder in.
+/// An exclusive lock on a file. Dropping the value releases the lock.
 #[derive(Debug)]
 pub struct FileLock(File);
 
@@ -35,7 +35,8 @@ impl FileLock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
-        // Shared, so that two processes that look at once do not see each other. Closing the file ends it.
+        // A shared lock, so that two processes that check at the same time do not see each other's locks. Closing the file releases the
+        // lock.
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(flock(&file, FlockOperation::Unlock).map(|()| false)?),
             Err(Errno::WOULDBLOCK) => Ok(true),
@@ -61,8 +62,8 @@ impl FileLock {
 }
 
 impl Drop for FileLock {
-    /// Unlocks explicitly: a child between `fork` and `exec` shares the open file, so closing it here alone would keep the
-    /// lock until that child has closed it too.
+    /// Unlocks explicitly. A child process between `fork` and `exec` shares the open file, so if this process only closed the file, the
+    /// lock would stay until the child closes the file as well.
     fn drop(&mut self) {
         // Unlocking fails only for a descriptor that is not open.
         let _ = flock(&self.0, FlockOperation::Unlock);

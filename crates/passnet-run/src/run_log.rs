@@ -9,10 +9,10 @@
 //!   fleet.prom       state of the fleet that writes, for the live page; not part of the run
 //! ```
 //!
-//! Scores and pages follow from the log alone. An event is one `write`, and a verdict is on disk before the next evaluation of its
-//! thread begins. A writer that is killed leaves at most one incomplete line at the end, which the next writer cuts off.
+//! Scores and pages are computed from the log alone. Each event is one `write`. A verdict is on disk before its thread begins the next
+//! evaluation. A killed writer leaves at most one incomplete line at the end, which the next writer removes.
 
-/// File in the directory of a run with the state of the fleet that works on it, as Prometheus text.
+/// Name of the file in a run directory with the state of the fleet that evaluates the run, as Prometheus text.
 pub const FLEET_METRICS: &str = "fleet.prom";
 
 mod error;

@@ -12,17 +12,17 @@ use serde_json::Value;
 pub struct GraphSample {
     id: GraphId,
     graph: Graph,
-    /// One per input, in their order.
+    /// Metadata of the inputs, one entry per input, in order.
     metas: Vec<TensorMeta>,
     content: ContentId,
 }
 
-/// A sample folder that was read: the graph in it, or the error, which becomes a verdict too.
+/// A sample folder that was read: the sample, or the error of reading. The error becomes a verdict as well.
 #[derive(Clone, Debug)]
 pub struct SampleFolder {
     /// Place of the sample in the suite.
     pub id: GraphId,
-    /// The sample, or the message of the error.
+    /// The sample, or the message of the error of reading.
     pub sample: Result<GraphSample, String>,
 }
 
@@ -44,7 +44,7 @@ impl GraphSample {
         Ok(Self::new(id, sample.graph, sample.tensors))
     }
 
-    /// Returns a graph and the metadata of its inputs, in their order.
+    /// Makes a sample from a graph and the metadata of its inputs, in the order of the inputs.
     pub fn new(id: GraphId, graph: Graph, metas: Vec<TensorMeta>) -> Self {
         let described = serde_json::to_vec(&metas).unwrap_or_default();
         let text = wire::to_value(&graph).to_string();
@@ -57,7 +57,7 @@ impl GraphSample {
         &self.id
     }
 
-    /// Returns the metadata of its inputs, in order.
+    /// Returns the metadata of the inputs, in order.
     pub fn metas(&self) -> &[TensorMeta] {
         &self.metas
     }
@@ -65,7 +65,7 @@ impl GraphSample {
     /// Returns the names of the inputs that were state of the model when it was captured: its parameters, buffers and constants.
     pub fn weights(&self) -> impl Iterator<Item = &str> {
         let names = self.metas.iter().map(|meta| meta.name.as_str());
-        // Dynamo's names for attributes of the module, and the names that `extract` gives to constants.
+        // `l_self_` occurs in Dynamo's names for attributes of the module; `extract` gives constants names that begin with `L_constant_`.
         names.filter(|name| name.to_ascii_lowercase().contains("l_self_") || name.starts_with("L_constant_"))
     }
 
@@ -74,12 +74,12 @@ impl GraphSample {
         &self.graph
     }
 
-    /// Identity of graph and inputs. It does not depend on the suite.
+    /// Returns the identity of the graph and its inputs. It does not depend on the suite.
     pub fn content(&self) -> &ContentId {
         &self.content
     }
 
-    /// Returns the wire form for a device.
+    /// Returns the wire form of the graph for a device.
     pub fn wire(&self, device: Device) -> Value {
         wire::to_value(&self.graph.with_device(device.kind(), device.index()))
     }

@@ -1,8 +1,8 @@
-//! Suites on disk: what there is to evaluate.
+//! Suites on disk: the tasks and graphs to evaluate.
 //!
-//! Accepted are a directory with `suite.json`; a directory of task directories, each with sample folders (the layout of
-//! the public PassBench, whose `index.json` names the ops of each task); one task directory; one sample folder; and a
-//! `.tar.zst` archive of any of these.
+//! A suite is a directory with `suite.json`, a directory of task directories, one task directory, one sample folder, or a `.tar.zst`
+//! archive of any of these. A task directory has sample folders. This is the layout of the public PassBench, whose `index.json` names the
+//! ops of each task.
 
 mod pattern;
 
@@ -28,7 +28,7 @@ const MAX_UNPACKED: u64 = 8 << 30;
 pub enum SuiteError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A JSON file is not what it should be.
+    /// A JSON file is malformed or lacks a field.
     #[error("{path}:{line}:{column}: {message}")]
     Json {
         path: PathBuf,
@@ -45,25 +45,25 @@ pub enum SuiteError {
         /// The version that was found.
         found: u32,
     },
-    /// Nothing is at the path.
+    /// There is no file or directory at the path.
     #[error("{path}: no such suite, task or sample; check the path")]
     NotFound { path: PathBuf },
     /// No task of the suite is selected.
     #[error("{path}: no task matches {what}; the suite has {tasks} {}", if *.tasks == 1 { "task" } else { "tasks" })]
     NoMatch {
         path: PathBuf,
-        /// The filter, as text.
+        /// The selection, as text.
         what: String,
-        /// Number of tasks of the whole suite.
+        /// Number of tasks in the whole suite.
         tasks: usize,
     },
-    /// No `model.py` where one should be.
+    /// The path has no sample: no `model.py` was found.
     #[error("{path}: not a suite: expected suite.json, task folders with sample folders, or a model.py")]
     Empty { path: PathBuf },
-    /// A name in `suite.json` that leaves the suite's directory.
+    /// A name in `suite.json` is a path that leaves the suite's directory.
     #[error("{path}: `{name}` is not a plain directory name")]
     BadName { path: PathBuf, name: String },
-    /// `held_out` names what is not among a task's graphs.
+    /// `held_out` names a graph that the task does not have.
     #[error("{path}: task `{task}` holds out `{graph}`, which is not among its graphs; name it in `graphs` too")]
     HeldOut {
         path: PathBuf,
@@ -76,12 +76,12 @@ pub enum SuiteError {
 /// The part of a suite to take.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Keeps tasks whose name or op sequence fits one pattern (ops joined by `,`). A pattern with `*` or `?`
-    /// has to fit the whole, one without has to occur. Empty keeps all.
+    /// Keeps tasks whose name or op sequence (ops joined by `,`) matches one pattern. A pattern with `*` or `?` has to match the whole
+    /// text; any other pattern has to occur in the text. An empty list keeps all tasks.
     pub patterns: Vec<String>,
-    /// Keeps the first tasks.
+    /// Keeps only this number of tasks, from the first on; `None` keeps all.
     pub tasks: Option<usize>,
-    /// Keeps the first graphs of each task.
+    /// Keeps only this number of graphs of each task, from the first on; `None` keeps all.
     pub graphs: Option<usize>,
 }
 
@@ -92,7 +92,7 @@ impl Selection {
         tasks.truncate(self.tasks.unwrap_or(usize::MAX));
         for task in tasks.iter_mut() {
             task.graphs.truncate(self.graphs.unwrap_or(usize::MAX));
-            // A graph that is not selected cannot be held out either; readers check this.
+            // A graph that is not selected must not be listed as held out: readers reject such a suite.
             task.held_out.retain(|graph| task.graphs.contains(graph));
         }
         tasks.retain(|task| !task.graphs.is_empty());
@@ -109,14 +109,14 @@ impl fmt::Display for Selection {
     }
 }
 
-/// A suite and where it is.
+/// A suite and its location.
 #[derive(Debug)]
 pub struct Suite {
-    /// The description, with the tasks and graphs that are selected.
+    /// Description of the suite, with the selected tasks and graphs only.
     pub record: passnet_record::SuiteManifest,
     root: PathBuf,
     shape: Shape,
-    /// Deleted with the suite.
+    /// Directory of an unpacked archive; deleted when the suite is dropped.
     _unpacked: Option<tempfile::TempDir>,
 }
 
@@ -129,10 +129,10 @@ enum Shape {
 }
 
 impl Suite {
-    /// Loads a suite, without reading its graphs yet.
+    /// Loads the description of a suite. Graphs are not read yet.
     ///
     /// # Errors
-    /// If nothing like a suite is found, or its files are malformed.
+    /// If the path is not a suite, its files are malformed, or no task is selected.
     pub fn load(path: &Path, selection: &Selection) -> Result<Self, SuiteError> {
         if !path.exists() {
             return Err(SuiteError::NotFound { path: path.to_owned() });
@@ -161,8 +161,7 @@ impl Suite {
             return Err(SuiteError::Empty { path: path.to_owned() });
         }
         let tasks = record.tasks.len();
-        // After the check for emptiness: a filter without a match is another error than a folder without a
-        // suite.
+        // This comes after the check for emptiness: a selection without a match is a different error from a folder without a suite.
         selection.apply(&mut record.tasks);
         if record.tasks.is_empty() {
             return Err(SuiteError::NoMatch { path: path.to_owned(), what: selection.to_string(), tasks });
@@ -174,7 +173,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Returns all graphs in order, those that are held out among them.
+    /// Returns all graphs in order, including those that are held out.
     pub fn graphs(&self) -> impl Iterator<Item = GraphId> + '_ {
         self.record
             .tasks
@@ -197,7 +196,7 @@ impl Suite {
         }
     }
 
-    /// Returns a version for a suite that names none: a hash of what is evaluated.
+    /// Returns a version for a suite that does not name one: a hash of the graphs that are evaluated.
     fn content_version(&self) -> Result<String, SuiteError> {
         let mut parts = Vec::new();
         for id in self.graphs() {
@@ -209,7 +208,7 @@ impl Suite {
     }
 }
 
-/// Returns a description for directories that have none.
+/// Returns a description for directories without `suite.json`.
 fn unnamed(
     name: &str,
     tasks: Vec<(String, Vec<String>)>,
@@ -306,7 +305,7 @@ fn unpack(archive: &Path) -> Result<tempfile::TempDir, SuiteError> {
         return Err(SuiteError::Empty { path: archive.to_owned() });
     }
     let directory = tempfile::tempdir()?;
-    // A small archive can unpack to any size; cut off here, it fails as a damaged one.
+    // A small archive can unpack to any size. An archive above the limit is cut off here and fails as a damaged one.
     let reader = zstd::Decoder::new(File::open(archive)?)?.take(MAX_UNPACKED);
     tar::Archive::new(reader).unpack(directory.path()).map_err(|error| {
         io::Error::new(error.kind(), format!("{}: not a .tar.zst archive of a suite: {error}", archive.display()))
@@ -314,7 +313,7 @@ fn unpack(archive: &Path) -> Result<tempfile::TempDir, SuiteError> {
     Ok(directory)
 }
 
-/// Archives usually hold one directory; the suite is then that.
+/// Returns the only subdirectory of a directory, else the directory itself: archives usually hold one directory with the suite.
 fn only_child(directory: &Path) -> Result<PathBuf, SuiteError> {
     let names = directories_in(directory)?;
     let files = fs::read_dir(directory)?.count();

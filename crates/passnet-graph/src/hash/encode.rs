@@ -43,7 +43,7 @@ pub(super) struct Encoder<'g> {
     pub(super) graph: &'g Graph,
     pub(super) reads: Reads,
     tensors: Option<&'g [TensorMeta]>,
-    /// By node: its keyword arguments, sorted by name.
+    /// For each node, the positions of its keyword arguments, sorted by name.
     keyword_order: Vec<Vec<u32>>,
 }
 
@@ -72,7 +72,7 @@ impl<'g> Encoder<'g> {
         let keyword_order = &self.keyword_order[id.index()];
         out.u8(if matches!(node.callee, Callee::Function(_)) { tag::FUNCTION } else { tag::METHOD });
         out.str(node.callee.target());
-        // Lengths come before what they count, so that no two graphs have the same bytes.
+        // The length comes before the elements, so that different graphs have different bytes.
         out.length(node.args.len());
         out.length(keyword_order.len());
         keyword_order.iter().for_each(|&index| out.str(self.graph.str(node.kwargs[index as usize].0)));
@@ -86,7 +86,7 @@ impl<'g> Encoder<'g> {
         self.args(out, self.graph.num_nodes(), outputs, &mut reference);
     }
 
-    /// The arguments of a node, or of the outputs for the number of nodes, and the global state they are read in.
+    /// Writes the arguments of a node and the global state in which they are read. The number of nodes stands for the outputs.
     fn args(
         &self,
         out: &mut Bytes,

@@ -5,11 +5,11 @@ use crate::{NodeId, ValueId};
 
 const UNSEEN: u32 = u32::MAX;
 
-/// Largest number of refinements of the colours of values that the outputs do not reach. It is part of version 1 of the
-/// hashes (`docs/reference/hashes.md`): with another number, some graphs would have other hashes.
+/// Largest number of refinements of the colours of values that the outputs do not reach. It is part of version 1 of the hashes
+/// (`docs/reference/hashes.md`): another number would change the hashes of some graphs.
 const MAX_ROUNDS: usize = 8;
 
-/// The values of a graph in canonical order: each after all that it refers to. Unused inputs are not in it.
+/// The values of a graph in canonical order: each value comes after all values that it refers to. Unused inputs are left out.
 pub(super) struct Order {
     pub(super) sequence: Vec<ValueId>,
     numbers: Vec<u32>,
@@ -25,7 +25,7 @@ impl Order {
     }
 }
 
-/// Numbers values depth first from the outputs, along operands in order; then from what the outputs do not reach.
+/// Numbers values depth first from the outputs, along operands in order. Continues with the nodes that the outputs do not reach.
 pub(super) fn canonical_order(encoder: &Encoder<'_>) -> Order {
     let graph = encoder.graph;
     let mut order = Order { sequence: Vec::new(), numbers: vec![UNSEEN; graph.num_values()] };
@@ -40,7 +40,7 @@ pub(super) fn canonical_order(encoder: &Encoder<'_>) -> Order {
     order
 }
 
-/// Values that a node refers to, in order: each operand and the change it is read after, then the global state.
+/// Returns the values that a node refers to, in order: each operand with the last change before it is read, then the global state.
 fn references<'e>(encoder: &'e Encoder<'_>, node: usize) -> impl Iterator<Item = ValueId> + use<'e> {
     let graph = encoder.graph;
     let value_of = move |node: Option<NodeId>| node.map(|node| graph.value_of(node));
@@ -51,7 +51,7 @@ fn references<'e>(encoder: &'e Encoder<'_>, node: usize) -> impl Iterator<Item =
 
 fn visit(encoder: &Encoder<'_>, order: &mut Order, root: ValueId) {
     let references_of = |value| encoder.graph.node_of(value).map(|node| references(encoder, node.index()));
-    // A separate stack: graphs with tens of thousands of nodes in a row would overflow the thread's.
+    // This uses a separate stack, because a chain of tens of thousands of nodes would overflow the thread's stack.
     let mut stack = vec![(root, references_of(root))];
     while let Some((value, rest)) = stack.last_mut() {
         if order.numbers[value.index()] == UNSEEN
@@ -68,10 +68,10 @@ fn visit(encoder: &Encoder<'_>, order: &mut Order, root: ValueId) {
     }
 }
 
-/// Nodes that nothing refers to and the outputs do not reach, sorted by colour.
+/// Returns the nodes that the outputs do not reach and that no other node refers to, sorted by colour.
 ///
-/// The colour of a value is a hash of all that it is computed from. That alone does not distinguish inputs, so the colour
-/// of an input is refined by the colours of its users, until that distinguishes no more.
+/// The colour of a value is a hash of everything that the value is computed from. This does not distinguish inputs, so the colour of an
+/// input is refined by the colours of its users, until a refinement distinguishes no more values.
 fn sorted_roots(encoder: &Encoder<'_>, order: &Order) -> Vec<ValueId> {
     let graph = encoder.graph;
     let rest: Vec<NodeId> = graph.nodes().filter(|node| !order.has(node.value)).map(|node| node.id).collect();
@@ -93,8 +93,7 @@ fn sorted_roots(encoder: &Encoder<'_>, order: &Order) -> Vec<ValueId> {
             colors[graph.value_of(node).index()] = *blake3::hash(&bytes.0).as_bytes();
         }
         let found = rest.iter().map(|&node| colors[graph.value_of(node).index()]).collect::<BTreeSet<_>>().len();
-        // Refinement has come to rest when it distinguishes no more nodes than before (colour refinement, Weisfeiler
-        // and Leman 1968).
+        // Refinement is complete when it distinguishes no more nodes than before (colour refinement, Weisfeiler and Leman 1968).
         if found == distinct {
             break;
         }
@@ -111,7 +110,7 @@ fn sorted_roots(encoder: &Encoder<'_>, order: &Order) -> Vec<ValueId> {
     roots
 }
 
-/// Adds to the colour of each input that the outputs do not reach who uses it, and at which position.
+/// Refines the colour of each input that the outputs do not reach by its users and the positions at which they use it.
 fn refine_inputs(encoder: &Encoder<'_>, order: &Order, rest: &[NodeId], colors: &mut [[u8; 32]]) {
     let graph = encoder.graph;
     let mut uses: Vec<([u8; 32], u32, ValueId)> = Vec::new();
@@ -123,7 +122,7 @@ fn refine_inputs(encoder: &Encoder<'_>, order: &Order, rest: &[NodeId], colors: 
             }
         }
     }
-    // Sorted by colour and position, not by number: the numbers depend on the order of statements.
+    // Users are sorted by colour and position and not by number, because numbers depend on the order of statements.
     uses.sort_unstable();
     for (user, position, input) in uses {
         let mut bytes = Bytes(vec![2]);

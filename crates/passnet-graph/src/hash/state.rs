@@ -9,19 +9,19 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
     pub(super) value: ValueId,
-    /// The last node that changed storage which the value may share, if that is not the node that defines it.
+    /// The last node that changed storage which the value may share, unless it is the node that defines the value.
     pub(super) changed_by: Option<NodeId>,
 }
 
-/// The reads of each node: values, the changes made to them before, and the global state.
+/// The reads of each node: values, the earlier changes of these values, and the global state.
 ///
-/// Program order matters only through this: a node that reads a changed value refers to the change, and changes of one
-/// storage refer to each other as the operands of a change are read, too.
+/// The hash depends on program order only through these reads. A node that reads a changed value refers to the change. Changes of the
+/// same storage refer to each other, because a change also reads its operands.
 pub(super) struct Reads {
     operands: Vec<Operand>,
-    /// By node, and last for the outputs: end of its operands.
+    /// End of the operands of each node; the last entry is for the outputs.
     ends: Vec<u32>,
-    /// By node, and last for the outputs: the last node before that touched global state.
+    /// For each node, the last node before it that changed or checked global state; the last entry is for the outputs.
     global: Vec<Option<NodeId>>,
 }
 
@@ -47,7 +47,7 @@ impl Reads {
         self.global.push(state.global);
     }
 
-    /// Operands of a node in canonical order of its arguments; of the outputs for the number of nodes.
+    /// Returns the operands of a node, in canonical order of its arguments. The number of nodes stands for the outputs.
     pub(super) fn operands(&self, node: usize) -> &[Operand] {
         let start = node.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.operands[start..self.ends[node] as usize]
@@ -58,7 +58,7 @@ impl Reads {
     }
 }
 
-/// Positional arguments, then keyword arguments in canonical order.
+/// Returns the positional arguments, then the keyword arguments in canonical order.
 pub(super) fn arguments<'g>(
     graph: &'g Graph,
     node: NodeId,
@@ -70,7 +70,7 @@ pub(super) fn arguments<'g>(
 
 struct HashState {
     storage: Option<AliasClasses>,
-    /// By class of storage: the last node that changed it.
+    /// For each class of storage, the last node that changed it.
     changes: BTreeMap<u32, NodeId>,
     global: Option<NodeId>,
 }

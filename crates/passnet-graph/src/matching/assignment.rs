@@ -1,7 +1,7 @@
 use super::{pattern::Pattern, prepared::PreparedGraph};
 use crate::{Arg, NodeId, OpId, ValueId};
 
-/// A difference of a pattern and a target.
+/// A difference between a pattern and a target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mismatch {
     pub(super) pattern: NodeId,
@@ -11,11 +11,11 @@ pub(super) struct Mismatch {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MismatchKind {
-    /// Another function or method, or a node that cannot be matched.
+    /// A different function or method, or a node that cannot be matched.
     Target,
-    /// Another number of arguments, or other keywords.
+    /// Different numbers of arguments, or different keywords.
     Arity,
-    /// Another constant or structure of an argument.
+    /// An argument with a different constant or structure.
     Argument,
     /// The input `input` stands for two different things.
     Rebound { input: ValueId, bound: Arg },
@@ -25,28 +25,28 @@ pub(super) enum MismatchKind {
     Escape,
     /// The match computes the value that an input stands for.
     Inside { input: ValueId, value: ValueId },
-    /// There is no place for a replacement: `input` is computed after the first use of the outputs, `user`.
+    /// There is no place for a replacement: `input` is computed after `user`, the first use of the outputs.
     NoPlace { input: ValueId, user: NodeId },
     /// `node`, outside the match but between its nodes, shares storage that one of them changes.
     Storage { node: NodeId },
-    /// A node that changes storage and another one of the match are in the other order.
+    /// A node that changes storage and another node of the match are in a different order than in the pattern.
     Reordered { other: NodeId },
 }
 
-/// Result of comparing a node and all that it depends on.
+/// Result of the comparison of a node and all nodes that it depends on.
 pub(super) struct NodeComparison {
-    /// Pattern nodes that agree.
+    /// Number of pattern nodes that agree.
     pub(super) matched: usize,
     /// The first disagreement.
     pub(super) mismatch: Option<Mismatch>,
 }
 
-/// Treatment of a disagreement.
+/// Reaction of a comparison to a disagreement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Stop.
+    /// Stops at the first disagreement.
     Strict,
-    /// Compare the rest, to learn how much agrees.
+    /// Compares the rest, to count how many nodes agree.
     Tolerant,
 }
 
@@ -55,25 +55,25 @@ enum Set {
     Input(ValueId),
 }
 
-/// A partial match: which target node stands for which pattern node, and what stands for the inputs.
+/// A partial match: the target nodes that stand for pattern nodes, and the arguments that stand for inputs of the pattern.
 pub(super) struct PartialMatch<'a> {
     target: &'a PreparedGraph<'a>,
     pattern: &'a Pattern<'a>,
-    /// By op of the pattern, the same op of the target.
+    /// For each op of the pattern, the op of the target with the same callee.
     ops: Vec<Option<OpId>>,
-    /// By node of the pattern.
+    /// For each node of the pattern, the node of the target that stands for it.
     nodes: Vec<Option<NodeId>>,
-    /// By input of the pattern.
+    /// For each input of the pattern, the argument that stands for it.
     inputs: Vec<Option<Arg>>,
-    /// By node of the target, the node of the pattern that it stands for.
+    /// For each node of the target, the node of the pattern that it stands for.
     stands_for: Vec<Option<NodeId>>,
-    /// By node of the target, the match that was found before and that it belongs to.
+    /// For each node of the target, the earlier match that it belongs to.
     owner: Vec<Option<u32>>,
-    /// Assignments in the order in which they were made, for undoing them.
+    /// Assignments in the order in which they were made, to undo them.
     trail: Vec<Set>,
     /// Pairs whose arguments are still to be compared, and whether the calls themselves agree.
     pending: Vec<(NodeId, NodeId, bool)>,
-    /// Comparisons of nodes so far.
+    /// Number of comparisons of nodes so far.
     pub(super) compared: u64,
 }
 
@@ -107,7 +107,7 @@ impl<'a> PartialMatch<'a> {
         &self.inputs
     }
 
-    /// The argument that stands for a value of the pattern.
+    /// Returns the argument that stands for a value of the pattern.
     pub(super) fn partner(&self, value: ValueId) -> Option<Arg> {
         match self.pattern.graph.node_of(value) {
             None => self.inputs[value.index()],
@@ -120,25 +120,25 @@ impl<'a> PartialMatch<'a> {
         self.stands_for[node.index()]
     }
 
-    /// Returns the match found before that a target node belongs to.
+    /// Returns the earlier match that a target node belongs to.
     pub(super) fn owner(&self, node: NodeId) -> Option<u32> {
         self.owner[node.index()]
     }
 
-    /// Gives the nodes of the current assignment to a finished match.
+    /// Marks the nodes of the current assignment as part of the finished match `number`.
     pub(super) fn claim(&mut self, number: u32) {
         for node in self.nodes.iter().flatten() {
             self.owner[node.index()] = Some(number);
         }
     }
 
-    /// Returns a mark to go back to with [`Self::undo`].
+    /// Returns a mark of the current state, which [`Self::undo`] restores.
     pub(super) fn mark(&self) -> usize {
         self.trail.len()
     }
 
     pub(super) fn undo(&mut self, mark: usize) {
-        // In any order: each assignment is undone on its own.
+        // The order does not matter, because each assignment is undone independently.
         for set in self.trail.drain(mark..) {
             match set {
                 Set::Node(node) => {
@@ -164,7 +164,7 @@ impl<'a> PartialMatch<'a> {
             if self.compare_call(pattern, target, mode, &mut result) && agrees {
                 result.matched += 1;
             }
-            // The first argument is looked into first.
+            // Reversed, so that the first argument is compared first.
             self.pending[start..].reverse();
         }
         result
@@ -175,8 +175,8 @@ impl<'a> PartialMatch<'a> {
         let kind = self.obstacle(pattern, target);
         if let Some(kind) = kind {
             result.mismatch.get_or_insert(Mismatch { pattern, target, kind });
-            // Also the tolerant mode must not let one node stand for two: undoing one would free the node for the
-            // other.
+            // Even in tolerant mode, one node must not stand for two pattern nodes: if one assignment were undone, the node would be free
+            // although the other still uses it.
             if mode == Mode::Strict || matches!(kind, MismatchKind::Shared { .. }) {
                 return;
             }
@@ -204,7 +204,7 @@ impl<'a> PartialMatch<'a> {
         escapes.then_some(MismatchKind::Escape)
     }
 
-    /// Compares the arguments of two calls, but not the nodes that these refer to; false if they differ.
+    /// Compares the arguments of two calls, but not the nodes that the arguments refer to. Returns false if the arguments differ.
     fn compare_call(&mut self, pattern: NodeId, target: NodeId, mode: Mode, result: &mut NodeComparison) -> bool {
         let (ours, theirs) = (self.pattern.graph.node(pattern), self.target.graph.node(target));
         let mut kind = None;
@@ -219,7 +219,7 @@ impl<'a> PartialMatch<'a> {
         for (index, &(key, arg)) in ours.kwargs.iter().enumerate() {
             let key = self.pattern.graph.str(key);
             let has_key = |&&(other, _): &&(_, Arg)| self.target.graph.str(other) == key;
-            // Keywords mostly come in the same order.
+            // Keywords are mostly in the same order, so the same position is tried first.
             let same = theirs.kwargs.get(index).filter(has_key).or_else(|| theirs.kwargs.iter().find(has_key));
             if mode == Mode::Tolerant || kind.is_none() {
                 let difference = match same {
@@ -235,7 +235,7 @@ impl<'a> PartialMatch<'a> {
         kind.is_none()
     }
 
-    /// Recurses into lists, tuples and slices, which nest at most [`crate::verify::MAX_ARG_DEPTH`] deep.
+    /// Compares two arguments. Recurses into lists, tuples and slices, which nest at most [`crate::verify::MAX_ARG_DEPTH`] deep.
     fn compare_arg(&mut self, ours: Arg, theirs: Arg, mode: Mode, result: &mut NodeComparison) -> Option<MismatchKind> {
         let graph = self.pattern.graph;
         let is_same = match (ours, theirs) {

@@ -4,15 +4,15 @@ use crate::{Arg, NodeId, Use};
 /// Nodes that could stand for the root of a step.
 pub(super) enum Candidates<'a> {
     One(Option<NodeId>),
-    /// Nodes nearest to `center` first: pieces that belong together are close to each other.
+    /// Nodes sorted by their distance from `center`, because parts of a pattern that belong together are close to each other.
     Near {
         center: NodeId,
-        /// In program order, all before the center.
+        /// Nodes before the center, in program order.
         before: &'a [NodeId],
-        /// In program order, the others.
+        /// All other nodes, in program order.
         after: &'a [NodeId],
     },
-    /// In program order. A node that uses the value twice is there twice, one after the other.
+    /// Users of a value, in program order. A node that uses the value twice occurs twice in succession.
     Users(std::slice::Iter<'a, Use>, Option<NodeId>),
 }
 
@@ -47,7 +47,7 @@ impl Iterator for Candidates<'_> {
     }
 }
 
-/// Candidates for a step after the first, given what was chosen before it. `seed` stands for the root of the first.
+/// Returns the candidates for a step after the first, given the earlier choices. `seed` stands for the root of the first step.
 pub(super) fn candidates<'a>(
     target: &'a PreparedGraph<'_>,
     assignment: &PartialMatch<'_>,

@@ -9,18 +9,19 @@ pub struct Match {
     pub nodes: Vec<Option<NodeId>>,
     /// For each input of the pattern, the argument of the target that it matches; `None` if no node uses it.
     pub inputs: Vec<Option<Arg>>,
-    /// Dead nodes of the target outside the match that use a value of the match. They must be erased with it.
+    /// Dead nodes of the target outside the match that use a value of the match. They must be removed together with the match.
     pub dead: Vec<NodeId>,
-    /// The replacement goes right after this node; of several matches with the same one, in the order of matches.
+    /// The replacement is inserted right after this node. If several matches have the same node, their replacements are inserted in the
+    /// order of the matches.
     pub insert_after: NodeId,
 }
 
-/// All occurrences of a pattern.
+/// All occurrences of a pattern in a graph.
 #[derive(Clone, Debug)]
 pub struct Occurrences {
     /// The matches share no node, so all of them may be replaced at once.
     pub matches: Vec<Match>,
-    /// The place where the pattern came closest to a match; only if there is no match.
+    /// The place where the pattern came closest to a match; `None` if there is a match.
     pub nearest: Option<NearestMiss>,
 }
 
@@ -32,13 +33,13 @@ pub struct SearchLimits {
 }
 
 impl Default for SearchLimits {
-    /// Fifty million comparisons: a few seconds.
+    /// Returns a limit of fifty million comparisons, which take a few seconds.
     fn default() -> Self {
         Self { comparisons: 50_000_000 }
     }
 }
 
-/// Reason why a search was given up.
+/// Reason why a search was stopped early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
     /// The parts of the pattern can be combined in too many ways.

@@ -1,4 +1,4 @@
-//! Matching as the Python side calls it: JSON in, JSON out. `docs/reference/matching.md` defines both.
+//! Matching for the Python package: both the question and the answer are JSON. `docs/reference/matching.md` defines their form.
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ use crate::{
     wire::{self, WireError},
 };
 
-/// Version of the answer.
+/// Version of the form of the answer.
 const VERSION: u64 = 1;
 
-/// Reason why there is no answer.
+/// Reason why matching has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// The target is not a wire form of a graph.
@@ -27,12 +27,12 @@ pub enum JsonError {
     /// The pattern cannot be searched for.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// The search was given up.
+    /// The search was stopped early.
     #[error(transparent)]
     Match(#[from] MatchError),
 }
 
-/// Finds all matches of one pattern, both graphs given in wire form.
+/// Finds all matches of one pattern. Both graphs are in wire form.
 ///
 /// # Errors
 /// If a graph cannot be read, or the pattern cannot be searched for within the default [`SearchLimits`].
@@ -45,7 +45,7 @@ pub fn match_json(target: &str, pattern: &str) -> Result<String, JsonError> {
     Ok(json!({"version": VERSION, "matches": matches, "places": places, "nearest": found.nearest}).to_string())
 }
 
-/// For each value of the pattern the value or argument that stands for it.
+/// Returns for each value of the pattern the value or argument that stands for it.
 fn values(target: &Graph, found: &Match) -> Value {
     let inputs = found.inputs.iter().map(|input| match *input {
         None => Value::Null,

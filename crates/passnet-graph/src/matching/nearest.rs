@@ -14,27 +14,27 @@ use crate::{NodeId, Use};
 /// the product of both sizes, and the result is only a hint.
 const MAX_COMPARISONS: u64 = 2_000_000;
 
-/// The place where the search got stuck for the first time at the deepest step.
+/// The place where the search first failed at the deepest step that it reached.
 #[derive(Default)]
 pub(super) struct DeepestStep {
-    /// The nodes chosen for the roots of the steps before.
+    /// The nodes chosen for the roots of the earlier steps.
     pub(super) chosen: Vec<NodeId>,
-    /// The first refusal with the most steps taken.
+    /// The first refusal with the largest number of steps.
     pub(super) refused: Option<ReplacementRefusal>,
 }
 
-/// All calls agreed so far, but they cannot be replaced.
+/// A refusal of a replacement: all calls agreed so far, but they cannot be replaced.
 pub(super) struct ReplacementRefusal {
-    /// Steps taken.
+    /// Number of steps taken.
     pub(super) steps: usize,
-    /// Pattern nodes that agreed.
+    /// Number of pattern nodes that agreed.
     pub(super) matched: usize,
     pub(super) mismatch: Mismatch,
 }
 
-/// Among all nodes that the stuck step could have begun at, takes the one from which most of the pattern agrees, and
-/// describes the first difference. Nodes tied to those chosen before are tried first, then calls of the same op, then all nodes;
-/// of equals the first is taken.
+/// Chooses, among all nodes that the failed step could have begun at, the node with which most of the pattern agrees. Describes the first
+/// difference from there. Nodes next to earlier choices are tried first, then calls of the same op, then all nodes. Of equally good
+/// nodes, the first is chosen.
 pub(super) fn nearest(
     target: &PreparedGraph<'_>,
     pattern: &Pattern<'_>,
@@ -61,7 +61,7 @@ pub(super) fn nearest(
         if !target.live[candidate.index()] || assignment.stands_for(candidate).is_some() {
             continue;
         }
-        // A separate bound: the explanation of a miss must not take longer than the search that missed.
+        // This bound is separate from that of the search, because the explanation of a miss must not take longer than the search itself.
         if assignment.compared > limit {
             break;
         }

@@ -9,23 +9,24 @@ pub const MAX_PATTERN_NODES: usize = 4096;
 /// Reason why a graph cannot serve as a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// Nothing that the pattern returns or changes is computed by it.
+    /// No node of the pattern computes an output or has an effect.
     #[error("the pattern computes nothing; return the result of an operation")]
     Empty,
-    /// More than [`MAX_PATTERN_NODES`].
+    /// The pattern has more than [`MAX_PATTERN_NODES`] nodes.
     #[error("the pattern has {nodes} nodes, more than {MAX_PATTERN_NODES}; write a smaller one")]
     TooLarge {
-        /// Number of its nodes.
+        /// Number of nodes of the pattern.
         nodes: usize,
     },
 }
 
-/// One place where the search has to choose. Everything that `root` depends on then follows from the arguments.
+/// One step of the search: the choice of a target node for `root`. The target nodes for all nodes that `root` depends on then follow from
+/// the arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchStep {
-    /// The node to choose a partner for.
+    /// The pattern node to choose a target node for.
     pub(super) root: NodeId,
-    /// An argument of `root` that already has a partner: only its users come into question.
+    /// An argument of `root` for which a target value is already known. Only users of this value are candidates.
     pub(super) from: Option<ValueId>,
 }
 
@@ -35,14 +36,14 @@ pub struct Pattern<'p> {
     pub(super) graph: &'p Graph,
     pub(super) live: Vec<bool>,
     pub(super) num_live: usize,
-    /// By node: whether its value is an output of the pattern.
+    /// For each node, whether its value is an output of the pattern.
     pub(super) is_output: Vec<bool>,
-    /// By value.
+    /// For each value, the number of its uses by live nodes and outputs.
     pub(super) live_uses: Vec<u32>,
     /// Live nodes that change storage.
     pub(super) mutators: Vec<NodeId>,
     pub(super) steps: Vec<SearchStep>,
-    /// By node: the step from which on all nodes that use it have partners.
+    /// For each node, the step after which all its users have target nodes.
     pub(super) users_placed_at: Vec<u32>,
     /// Each op with the number of live nodes that call it.
     ops: Vec<(OpId, u32)>,
@@ -92,8 +93,8 @@ impl<'p> Pattern<'p> {
         })
     }
 
-    /// Returns whether `target` has at least as many calls of each op as the pattern. Where it has not, the pattern cannot
-    /// match; to ask costs one pass over the nodes and needs no [`PreparedGraph`](super::PreparedGraph).
+    /// Returns whether `target` has at least as many calls of each op as the pattern. If not, the pattern cannot match. This check takes
+    /// one pass over the nodes and needs no [`PreparedGraph`](super::PreparedGraph).
     pub fn may_occur_in(&self, target: &Graph) -> bool {
         let mut counts = vec![0_u32; target.num_ops()];
         target.nodes().for_each(|node| counts[node.op.index()] += 1);
@@ -112,7 +113,7 @@ impl<'p> Pattern<'p> {
     }
 }
 
-/// By node: the latest of the steps at which it and its users are placed.
+/// Returns for each node the latest of the steps at which the node and its users are placed.
 fn users_placed_at(graph: &Graph, placed_at: &[Option<u32>]) -> Vec<u32> {
     let own = |node: NodeId| placed_at[graph.value_of(node).index()].unwrap_or(0);
     let mut latest: Vec<u32> = (0..graph.num_nodes() as u32).map(|node| own(NodeId(node))).collect();
@@ -128,11 +129,11 @@ fn users_placed_at(graph: &Graph, placed_at: &[Option<u32>]) -> Vec<u32> {
     latest
 }
 
-/// Orders the choices, so that each one depends on earlier ones where the pattern allows it.
+/// Orders the steps so that each choice depends on earlier choices where the pattern allows it.
 struct Planner<'p> {
     graph: &'p Graph,
     live: &'p [bool],
-    /// By value: the step that gives it a partner.
+    /// For each value, the step that finds its target value.
     placed_at: Vec<Option<u32>>,
 }
 
@@ -149,7 +150,7 @@ impl<'p> Planner<'p> {
         loop {
             waiting.retain(|&node| self.placed_at[self.graph.value_of(node).index()].is_none());
             let step = self
-                // Nodes before inputs: an input is a wildcard and may have many users, while a matched node has few.
+                // Nodes are preferred to inputs: an input is a wildcard and may have many users, while a matched node has few.
                 .adjacent(&waiting, |value| self.graph.node_of(value).is_some())
                 .or_else(|| self.adjacent(&waiting, |_| true))
                 .or_else(|| {
@@ -177,7 +178,7 @@ impl<'p> Planner<'p> {
         })
     }
 
-    /// Live nodes that no live node uses.
+    /// Returns for each node whether it is live and no live node uses it.
     fn sinks(&self) -> Vec<bool> {
         let mut is_sink = self.live.to_vec();
         for node in self.graph.nodes().filter(|node| self.live[node.id.index()]) {

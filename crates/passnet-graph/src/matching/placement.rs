@@ -11,8 +11,8 @@ use crate::{
     effects::{AliasClasses, mutated},
 };
 
-/// A place in the program once replacements are in it: node `n` is at `(n, 0)`, and the replacements that come right
-/// after it at `(n, 1)`, `(n, 2)` ... with the numbers of their matches, counted from 1.
+/// A place in the program with replacements. Node `n` is at `(n, 0)`. The replacements right after the node are at `(n, 1)`, `(n, 2)`
+/// ...: the second number is that of the match, counted from 1.
 type ProgramPosition = (u32, u32);
 
 /// Places of the matches found so far.
@@ -22,8 +22,8 @@ pub(super) struct Placements {
 }
 
 impl Placements {
-    /// Returns whether there may be a place for the nodes that are assigned after the first `steps` of the plan. If there is none,
-    /// further choices cannot make one.
+    /// Returns whether there may be a place for the replacement, given the nodes that are assigned after the first `steps` of the plan.
+    /// If there is no place, further choices cannot make one.
     pub(super) fn may_have_place(
         &self,
         target: &PreparedGraph<'_>,
@@ -68,12 +68,12 @@ struct Check<'c> {
     pattern: &'c Pattern<'c>,
     assignment: &'c PartialMatch<'c>,
     positions: &'c [ProgramPosition],
-    /// Steps of the plan that were taken.
+    /// Number of steps of the plan that were taken.
     steps: usize,
 }
 
 impl Check<'_> {
-    /// About how many nodes the checks look at.
+    /// Returns an estimate of the number of nodes that the checks read.
     fn cost(&self) -> u64 {
         let uses = self.outputs().map(|node| self.target.uses.of(self.target.graph.value_of(node)).len());
         let ((_, first), (_, last)) = self.ends();
@@ -93,8 +93,8 @@ impl Check<'_> {
         inside.map_or(Ok(()), Err)
     }
 
-    /// Returns the last place where everything that the pattern reads is computed and nothing that it returns is used yet, but
-    /// not after the last matched node unless something it reads comes later still.
+    /// Returns the last place where all inputs of the pattern are computed and no output is used yet. The place is not after the last
+    /// matched node, unless an input is computed later.
     fn position(&self) -> Result<ProgramPosition, Mismatch> {
         // A later match at the same node comes after the earlier ones, so it may read their results.
         let number = self.positions.len() as u32 + 1;
@@ -145,10 +145,11 @@ impl Check<'_> {
         }
         let changes = self.changes(storage);
         for node in window.map(NodeId).filter(|&node| self.assignment.stands_for(node).is_none()) {
-            // A node that stays on one side of each change sees the same values. The node that makes the memory stays before the first change.
+            // A node that stays on the same side of each change reads the same values. The node that allocates the memory stays before
+            // the first change.
             let crosses = |changer: NodeId| (changer < node) == (node.0 <= insert_at.0);
             let mut crossing = changes.iter().filter(|&&(changer, _)| crosses(changer));
-            // All matches are of the same pattern: the other one changes something as well.
+            // All matches are of the same pattern, so the other match changes something as well.
             let is_of_another = self.assignment.owner(node).is_some();
             if is_of_another || crossing.any(|(_, changed)| self.touches(storage, node, changed)) {
                 return Err(error(node));
@@ -171,7 +172,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Returns the nodes that no live node depends on, but that use values of the match. They have to be removed with it.
+    /// Returns the dead nodes that use values of the match. They have to be removed together with the match.
     fn dead(&self) -> Vec<NodeId> {
         let mut dead = Vec::new();
         let interior = self.pairs().filter(|&(pattern, _)| !self.pattern.is_output[pattern.index()]);
@@ -235,7 +236,7 @@ impl Check<'_> {
             .min()
     }
 
-    /// Sorted.
+    /// Returns the sorted classes of storage that the match reads or changes.
     fn touched_classes(&self, storage: &AliasClasses) -> Vec<u32> {
         let mut classes: Vec<u32> =
             self.pairs().map(|(_, node)| storage.class(self.target.graph.value_of(node))).collect();
@@ -245,7 +246,7 @@ impl Check<'_> {
         classes
     }
 
-    /// Matched calls that change something, with the sorted classes that each changes.
+    /// Returns the matched calls that change something, each with the sorted classes that it changes.
     fn changes(&self, storage: &AliasClasses) -> Vec<(NodeId, Vec<u32>)> {
         let changers = self.pattern.mutators.iter().filter_map(|node| self.assignment.nodes()[node.index()]);
         changers.map(|node| (node, self.classes_changed_by(storage, node))).collect()

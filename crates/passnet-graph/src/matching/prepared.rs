@@ -5,19 +5,19 @@ use crate::{
     effects::{self, AliasClasses, live_nodes},
 };
 
-/// A graph prepared for matching: made once, searched by any number of patterns.
+/// A graph prepared for matching. It is prepared once and can be searched for any number of patterns.
 pub struct PreparedGraph<'g> {
     pub(super) graph: &'g Graph,
     pub(super) uses: Uses,
     pub(super) live: Vec<bool>,
-    /// By value.
+    /// For each value, the number of its uses by live nodes and outputs.
     pub(super) live_uses: Vec<u32>,
     /// Live nodes that change something, in program order.
     pub(super) mutators: Vec<Mutator>,
-    /// Only if there are mutators; otherwise unused.
+    /// Classes of storage; `None` if there are no mutators, because nothing reads the classes then.
     pub(super) storage: Option<AliasClasses>,
     ops: FxHashMap<Callee<'g>, OpId>,
-    /// Live nodes by op (compressed sparse rows).
+    /// Beginning of each op's nodes in `by_op`, which has the live nodes by op (compressed sparse rows).
     starts: Vec<u32>,
     by_op: Vec<NodeId>,
 }
@@ -26,7 +26,7 @@ pub struct PreparedGraph<'g> {
 pub(super) struct Mutator {
     pub(super) node: NodeId,
     pub(super) changed: Vec<ValueId>,
-    /// Nothing may move across it.
+    /// True if no computation may move across this node.
     pub(super) is_barrier: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'g> PreparedGraph<'g> {
                 mutators.push(Mutator { node: node.id, changed, is_barrier });
             }
         }
-        // A counting sort: two passes over the nodes, and one array instead of a vector for each op.
+        // A counting sort needs two passes over the nodes, and one array instead of a vector for each op.
         for op in 1..starts.len() {
             starts[op] += starts[op - 1];
         }
@@ -82,7 +82,7 @@ impl<'g> PreparedGraph<'g> {
         self.ops.get(&callee).copied()
     }
 
-    /// Live nodes that call `op`, in program order.
+    /// Returns the live nodes that call `op`, in program order.
     pub(super) fn nodes_of(&self, op: OpId) -> &[NodeId] {
         &self.by_op[self.starts[op.index()] as usize..self.starts[op.index() + 1] as usize]
     }

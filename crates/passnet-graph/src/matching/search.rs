@@ -1,4 +1,4 @@
-//! The search itself: one choice per step of the plan, taken back where it leads nowhere.
+//! The search for matches: one choice per step of the plan, with backtracking.
 
 use super::{
     assignment::{Mismatch, Mode, PartialMatch},
@@ -12,8 +12,8 @@ use super::{
 use crate::NodeId;
 
 impl PreparedGraph<'_> {
-    /// Finds all matches of a pattern, in program order of the node that stands for the pattern's first sink (node
-    /// that nothing in the pattern uses). Where matches overlap, the first one counts.
+    /// Finds all matches of a pattern, in program order of the node that stands for the pattern's first sink. A sink is a node that no
+    /// node of the pattern uses. Of overlapping matches, only the first counts.
     ///
     /// # Errors
     /// If the search exceeds `limits`.
@@ -53,9 +53,9 @@ struct MatchSearch<'a> {
 /// A step with the nodes that may be chosen for its root.
 struct ChoicePoint<'a> {
     candidates: Candidates<'a>,
-    /// Chosen last.
+    /// The node that was chosen last.
     current: NodeId,
-    /// To take that choice back.
+    /// Mark to undo the last choice.
     mark: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'a> MatchSearch<'a> {
         // A stack instead of recursion: a pattern may have thousands of steps.
         let mut levels = vec![ChoicePoint { candidates: Candidates::One(Some(seed)), current: seed, mark: 0 }];
         while let Some(level) = levels.last_mut() {
-            // Takes back the last choice of this level. At the first candidate there is nothing to undo.
+            // Undoes the last choice of this level. Before the first candidate, there is nothing to undo.
             self.assignment.undo(level.mark);
             let Some(candidate) = level.candidates.next() else {
                 levels.pop();
@@ -90,7 +90,7 @@ impl<'a> MatchSearch<'a> {
                 }
                 continue;
             };
-            // Checked at each step: without a place for the choices so far, further choices cannot help.
+            // The place is checked at each step: if there is none for the choices so far, further choices cannot help.
             match self.placements.may_have_place(target, pattern, assignment, taken) {
                 Ok(()) => {
                     let candidates = candidates(target, assignment, next, seed);
@@ -110,8 +110,8 @@ impl<'a> MatchSearch<'a> {
     }
 
     fn note_refusal(&mut self, steps: usize, mismatch: Mismatch) {
-        // The first refusal at the deepest step: a report of the nearest miss must not depend on later, equally good
-        // ones.
+        // The first refusal at the deepest step is kept, so that the report of the nearest miss does not depend on later refusals that
+        // are equally good.
         if self.progress.refused.as_ref().is_none_or(|refusal| steps > refusal.steps) {
             let matched = self.assignment.nodes().iter().flatten().count();
             self.progress.refused = Some(ReplacementRefusal { steps, matched, mismatch });

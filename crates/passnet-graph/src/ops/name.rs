@@ -1,10 +1,10 @@
 use crate::Callee;
 
-/// The short name of an operation: without namespace, without the `_` of methods in place, without the `i` of operators in
-/// place, without the underscores of `__eq__`.
+/// The short name of an operation: without its namespace, without the `_` of in-place methods, without the `i` of in-place operators, and
+/// without the underscores of names such as `__eq__`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpName<'g> {
-    /// For example `add`, `layer_norm`.
+    /// Short name, for example `add` or `layer_norm`.
     pub name: &'g str,
     /// True if the name says that the first argument is changed.
     pub in_place: bool,
@@ -16,7 +16,7 @@ pub struct OpName<'g> {
 const NAMESPACES: &[&str] =
     &["torch.nn.functional.", "torch.functional.", "torch._C._nn.", "torch.special.", "torch.", "operator."];
 
-/// Methods of operators that are named as the operators are.
+/// Operators whose Python method has the same name with underscores, such as `eq` and `__eq__`.
 const DUNDER: &[&str] = &["eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "and", "or", "neg", "invert"];
 
 impl<'g> OpName<'g> {
@@ -28,8 +28,7 @@ impl<'g> OpName<'g> {
             }
             Callee::Method(name) => (name, true),
         };
-        // `operator.and_` has its underscore because `and` is a keyword, while the one of `add_` means a change in
-        // place.
+        // `operator.and_` has an underscore because `and` is a keyword, while the underscore of `add_` means a change in place.
         let is_operator = callee.target().starts_with("operator.");
         let (name, in_place) = match name {
             "iadd" | "isub" | "imul" | "itruediv" | "iand" | "ior" | "ixor" if is_operator => (&name[1..], true),

@@ -3,23 +3,23 @@
 pub enum Memory {
     /// Memory that no argument shares.
     Fresh,
-    /// Fresh memory for several operands; possibly a view of a single one (`einsum("ij->ji", x)`).
+    /// Fresh memory for several operands; possibly a view if there is only one operand (`einsum("ij->ji", x)`).
     FreshOfSeveral,
     /// A view or a part of the first argument.
     View,
     /// A view of the first argument as a method, fresh memory as a function (`unfold`).
     ViewAsMethod,
-    /// The first argument, a view of it or a copy, depending on types and layouts.
+    /// The first argument, a view of the first argument, or a copy, depending on types and layouts.
     ViewOrCopy,
     /// Possibly shared with any argument.
     Unknown,
 }
 
-/// Treatment of results by version 1 of the [hashes](crate::hash), and by matching. The lists are part of the
-/// definition of a hash, so they do not follow later insights about [`Memory`].
+/// Treatment of results by version 1 of the [hashes](crate::hash), and by matching. It is part of the definition of a hash, so it is not
+/// changed when an entry of [`Memory`] is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashedMemory {
-    /// Judged by the kind of the callee.
+    /// Decided by the kind of the callee.
     ByCallee,
     /// Fresh memory.
     Fresh,
@@ -36,29 +36,29 @@ pub struct Op {
     pub memory: Memory,
     /// Memory of the result for hashes and matching.
     pub hashed_memory: HashedMemory,
-    /// Position of the parameter `inplace`.
+    /// Position of the parameter `inplace`; `None` if the operation has no such parameter.
     pub inplace_parameter: Option<usize>,
-    /// Adds up many values in an order that libraries choose.
+    /// True for an operation that adds up many values in an order that depends on the library.
     pub is_reduction: bool,
-    /// A product of matrices or a convolution, computed by a library.
+    /// True for a product of matrices or a convolution that a library computes.
     pub is_product: bool,
     pub is_convolution: bool,
-    /// Computed by PyTorch's own vector library on CPUs, with a formula that enlarges the last place in which that library
-    /// differs from C++.
+    /// True for an operation that PyTorch computes on CPUs with its own vector library and with a formula that amplifies the difference
+    /// in the last place between this library and the C++ library.
     pub is_approximated: bool,
-    /// Relative errors of the operand may come out several times as large.
+    /// True if the relative error of the result may be several times that of the operand.
     pub amplifies_errors: bool,
-    /// Eager mode launches several kernels for it, or one that reads memory badly.
+    /// True if eager mode launches several kernels for this operation, or one kernel with inefficient memory access.
     pub is_slow_alone: bool,
-    /// A method that only views and that a replacement function may call.
+    /// True for a method that only makes a view and that a replacement function may call.
     pub is_plain_view: bool,
-    /// Reads about as much as it writes, independent of the size of its first argument.
+    /// True for an operation that reads about as many bytes as it writes, independent of the size of its first argument.
     pub is_gather: bool,
-    /// No element of the result is below 0.
+    /// True if no element of the result is below 0.
     pub is_non_negative: bool,
-    /// Takes several times as long as arithmetic for each element.
+    /// True if each element takes several times as long as simple arithmetic.
     pub is_costly: bool,
-    /// Reads a window of the operand for each element.
+    /// True for an operation that reads a window of the operand for each element.
     pub is_windowed: bool,
 }
 

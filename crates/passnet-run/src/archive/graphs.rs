@@ -16,12 +16,12 @@ pub type ShortTypes = Vec<Option<String>>;
 #[derive(Debug, Default)]
 pub struct SuiteGraphs {
     suites: Vec<Suite>,
-    /// By index of the suite and graph.
+    /// Known types, by the index of the suite and the graph.
     types: BTreeMap<(usize, GraphId), ShortTypes>,
 }
 
 impl SuiteGraphs {
-    /// Returns the graphs of suites. The types of their inputs are known; all others are not.
+    /// Returns the graphs of some suites. At first, only the types of inputs are known.
     pub fn new(suites: Vec<Suite>) -> Self {
         Self { suites, types: BTreeMap::new() }
     }
@@ -36,7 +36,7 @@ impl SuiteGraphs {
         self.types.insert((suite, id), types);
     }
 
-    /// Returns the properties of all graphs; those that cannot be read are left out.
+    /// Returns the properties of all graphs. Graphs that cannot be read are left out.
     pub fn traits(&self) -> SuiteTraits {
         let of = |suite: &Suite| {
             let traits = |id: GraphId| {
@@ -49,14 +49,15 @@ impl SuiteGraphs {
         self.suites.iter().map(of).collect()
     }
 
-    /// Returns a graph of the suite of that name and version.
+    /// Returns a graph of the suite with this name and version, or with this name alone.
     pub(crate) fn view(&self, name: &str, version: &str, id: &GraphId) -> Option<GraphView> {
         let fits = |suite: &Suite| suite.record.name == name && suite.record.version == version;
-        // A selection of a suite that names no version has a different version; the graph's name is then enough.
+        // Without a version in `suite.json`, the version is a hash of the selected graphs, so a partial run has a different version. The
+        // name of the suite is then enough.
         let named = |suite: &Suite| suite.record.name == name;
         let index = self.suites.iter().position(fits).or_else(|| self.suites.iter().position(named))?;
         let suite = &self.suites[index];
-        // Names come from run logs; only names that the suite itself has become paths.
+        // Names come from run logs, which are not trusted. Only names that are in the suite become paths.
         suite.record.tasks.iter().find(|task| task.id == id.task)?.graphs.iter().find(|graph| **graph == id.graph)?;
         let directory = suite.sample_dir(id);
         let sample = read_sample_dir(&directory).ok()?;
@@ -66,7 +67,7 @@ impl SuiteGraphs {
     }
 }
 
-/// Reads a sample folder for drawing. The types of its inputs are known; all others are not.
+/// Reads a sample folder for drawing. Only the types of its inputs are known.
 ///
 /// # Errors
 /// If the folder is not a sample.
@@ -76,7 +77,7 @@ pub fn sample_view(directory: &Path) -> Result<GraphView, passnet_graphnet::Erro
     Ok(GraphView { types: input_types(&sample), source, model: model(directory), graph: sample.graph })
 }
 
-/// Returns `graph_net.json`; null without one.
+/// Returns the content of `graph_net.json`; null if there is no such file.
 fn described(directory: &Path) -> serde_json::Value {
     let text = fs::read_to_string(directory.join("graph_net.json")).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
@@ -87,8 +88,8 @@ fn model(directory: &Path) -> String {
     described(directory)["model_name"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the field of use of a graph's model in words; empty if unknown. Models without a tag may have it in their name, as
-/// `text` in `text.bert`.
+/// Returns the field of use of a graph's model in words; empty if unknown. Where the model has no tag, its name may begin with the field,
+/// as in `text.bert`.
 fn domain(described: &serde_json::Value) -> String {
     let tag = described["heuristic_tag"].as_str();
     let name = described["model_name"].as_str().and_then(|name| name.split_once('.')).map(|(field, _)| field);
@@ -96,7 +97,7 @@ fn domain(described: &serde_json::Value) -> String {
         "nlp" | "text" => "language".to_owned(),
         "computer_vision" | "vision" | "detection" => "computer vision".to_owned(),
         "audio" => "audio".to_owned(),
-        // The first part of any other name says nothing of its field.
+        // The first part of any other name is not a field of use.
         _ => tag.unwrap_or_default().replace('_', " "),
     }
 }

@@ -28,7 +28,7 @@ pub enum ArchiveError {
     /// A bundle cannot be read.
     #[error("{path}")]
     Bundle { path: PathBuf, source: BundleError },
-    /// A run has no scores.
+    /// The scores of a run cannot be computed.
     #[error("{path} cannot be scored")]
     Score { path: PathBuf, source: ScoreError },
 }
@@ -37,7 +37,7 @@ pub enum ArchiveError {
 #[derive(Clone, Debug)]
 pub enum BlobSource {
     Directory(PathBuf),
-    /// In a verified bundle.
+    /// Blobs of a verified bundle, in memory.
     Bundle(std::sync::Arc<BTreeMap<ContentId, Vec<u8>>>),
 }
 
@@ -50,7 +50,7 @@ fn is_bundle(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == bundle::EXTENSION) && path.is_file()
 }
 
-/// Runs and bundles at a path: itself, or what a folder holds, sorted by name.
+/// Returns the runs and bundles at a path: the path itself, or the runs and bundles in a folder, sorted by name.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -72,10 +72,10 @@ pub fn find_runs(path: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     Ok(found)
 }
 
-/// Reads a run directory or a bundle, computes its scores with the default settings, and says where its blobs are.
+/// Reads a run directory or a bundle and computes its scores with the default settings. Returns the run and the source of its blobs.
 ///
 /// # Errors
-/// If it cannot be read, or has no verdicts yet.
+/// If the run cannot be read, or has no verdicts yet.
 pub fn read_source(path: &Path) -> Result<(RunView, BlobSource), ArchiveError> {
     if path.is_file() {
         let bundle = bundle::read(path).map_err(|source| ArchiveError::Bundle { path: path.to_owned(), source })?;
@@ -94,10 +94,10 @@ pub fn load_run(path: &Path) -> Result<RunView, ArchiveError> {
     Ok(read_source(path)?.0)
 }
 
-/// Reads the runs and bundles at some paths. Each path is one of them or a folder of them.
+/// Reads the runs and bundles at some paths. Each path is a run, a bundle, or a folder of runs and bundles.
 ///
 /// # Errors
-/// If a path has no run, or one of them cannot be read.
+/// If a path has no run, or a run cannot be read.
 pub fn load_runs(paths: &[PathBuf]) -> Result<Vec<RunView>, ArchiveError> {
     let mut runs = Vec::new();
     for path in paths {
@@ -112,21 +112,20 @@ pub fn load_runs(paths: &[PathBuf]) -> Result<Vec<RunView>, ArchiveError> {
     Ok(runs)
 }
 
-/// Scores the verdicts of a run with the default settings; its passes are not looked up.
+/// Scores the verdicts of a run with the default settings. The result has no passes.
 ///
 /// # Errors
-/// If it has no verdicts yet.
+/// If the run has no verdicts yet.
 pub fn score_run(header: RunHeader, verdicts: Vec<Verdict>) -> Result<RunView, ScoreError> {
     let outcomes = Outcomes::from_verdicts(&verdicts, header.settings.correct_at);
     let score = ScoreReport::new(&outcomes, &ScoreSettings::default())?;
     Ok(RunView { header, verdicts, score, passes: Vec::new(), origin: Origin::Directory })
 }
 
-/// Largest number of characters of a name on pages. Each name is on many of them, and logs of others can have names of
-/// any length.
+/// Largest number of characters of a name on pages. A name occurs on many pages, and logs of other people can have names of any length.
 const MAX_NAME: usize = 200;
 
-/// Returns a header with names that pages can show.
+/// Returns a header with names that are short enough for pages.
 pub fn shown_header(header: &RunHeader) -> RunHeader {
     let mut header = header.clone();
     let argument = header.author.argument().map(|argument| shortened(argument.to_owned()));
@@ -137,7 +136,7 @@ pub fn shown_header(header: &RunHeader) -> RunHeader {
     for name in names {
         *name = shortened(std::mem::take(name));
     }
-    // Half of an address leads elsewhere, so a long one is dropped and not cut.
+    // A shortened address would lead elsewhere, so a long address is dropped and not cut.
     if metadata.link.chars().nth(MAX_NAME).is_some() {
         metadata.link.clear();
     }

@@ -12,15 +12,15 @@ pub const EXTENSION: &str = "pnb";
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Second entry of the archive.
 pub(super) const LOG: &str = "run.jsonl";
-/// Largest number of bytes of all entries together, and of the manifest alone. Bundles come from others, and a small one can unpack to
-/// any size.
+/// Largest number of bytes of all entries together, and of the manifest alone. Bundles come from other people, and a small bundle can
+/// unpack to any size.
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 pub(super) const MAX_MANIFEST: u64 = 64 << 20;
 
 /// An error of reading or writing a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// The system refused, or the file is not an archive.
+    /// A file operation failed, or the file is not an archive.
     #[error("not a readable bundle: {0}")]
     Io(#[from] std::io::Error),
     /// The run cannot be read.
@@ -34,20 +34,20 @@ pub enum BundleError {
         /// The error of the system.
         source: std::io::Error,
     },
-    /// The manifest is not one.
+    /// The manifest is malformed or inconsistent.
     #[error("{MANIFEST}: {0}")]
     Manifest(String),
-    /// The archive holds something that it should not, or lacks something.
+    /// The archive has an entry that it should not have, or lacks an entry.
     #[error("entry `{entry}`: {what}")]
     Entry {
-        /// Path of the entry, shortened to what can be shown.
+        /// Path of the entry, shortened for messages.
         entry: String,
         what: String,
     },
-    /// The log is not one, or contradicts the other entries.
+    /// The log is malformed, or contradicts the other entries.
     #[error("{LOG}: {0}")]
     Log(String),
-    /// More than any run needs.
+    /// The bundle is larger than the limit, which is more than any run needs.
     #[error("it unpacks to more than {} MiB, the limit for a bundle", .most >> 20)]
     TooLarge {
         /// The limit in bytes.
@@ -58,14 +58,14 @@ pub enum BundleError {
 /// A verified bundle.
 #[derive(Debug)]
 pub struct Bundle {
-    /// The hash of its manifest, which has the hashes of everything else.
+    /// The hash of the manifest, which has the hashes of all other entries.
     pub id: ContentId,
     pub log: RunLog,
     /// The blobs, by the hash of their content.
     pub blobs: BTreeMap<ContentId, Vec<u8>>,
-    /// Blobs that the log names and the bundle lacks, as its manifest says.
+    /// Number of blobs that the log names and the bundle lacks, according to its manifest.
     pub missing: usize,
-    /// Timings whose medians were computed again from the trial times, and agreed.
+    /// Number of timings whose medians were computed again from the trial times and agreed.
     pub recomputed: usize,
 }
 

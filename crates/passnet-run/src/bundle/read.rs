@@ -1,4 +1,4 @@
-//! From a bundle to a verified run, in memory: nothing is unpacked to the disk.
+//! Reads a bundle into a verified run in memory. Nothing is unpacked to the disk.
 
 use std::{collections::BTreeMap, io::Read, path::Path};
 
@@ -12,32 +12,31 @@ use super::{
 };
 use crate::{RunLog, input::open_input};
 
-/// Largest relative difference between a median and the same computed again.
+/// Largest relative difference between a recorded median and the median that is computed again.
 const SAME: f64 = 1e-9;
 
-/// Reads a bundle and verifies all that can be verified without a device: that every entry is announced, whole and of
-/// its hash; that the log is one; that pass directories and blobs have the ids that the log gives them; that medians and
-/// ratios follow from the trial times.
+/// Reads a bundle and verifies all that can be verified without a device. The manifest lists every entry, with its size and hash. The log
+/// is well-formed. Pass directories and blobs have the ids that the log gives them. Medians and ratios follow from the trial times.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first check that fails.
 pub fn read(path: &Path) -> Result<Bundle, BundleError> {
     read_at_most(path, MAX_BYTES)
 }
 
-/// Reads and verifies a bundle like [`read`], with another limit of the bytes of all its entries.
+/// Reads and verifies a bundle like [`read`], with the limit `most` on the bytes of all entries together.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first check that fails.
 pub fn read_at_most(path: &Path, most: u64) -> Result<Bundle, BundleError> {
     let file = open_input(path)?;
-    // One byte more than permitted, to tell the limit from the end.
+    // One byte above the limit, to distinguish a bundle that is too large from one that ends at the limit.
     let reader = zstd::Decoder::new(file)?.take(most.saturating_add(1));
-    // Entries are read in order and by the manifest: names in the archive never become paths on disk.
+    // Entries are read in the order of the manifest. Names in the archive never become paths on disk.
     let mut archive = tar::Archive::new(reader);
     let mut entries = archive.entries()?;
     let first = entries.next().ok_or_else(|| missing(MANIFEST))??;
-    // The manifest is read before any limit that it states can apply, so it has a separate limit.
+    // The sizes in the manifest are not known before it is read, so the manifest has a separate limit.
     let text = content(first, MANIFEST, MAX_MANIFEST.min(most))?;
     let manifest = parse_manifest(&text, most)?;
     let mut contents = BTreeMap::new();
@@ -80,7 +79,7 @@ fn cut_short(error: std::io::Error) -> BundleError {
     BundleError::Io(error)
 }
 
-/// Returns the bytes of an entry that has to be a plain file of that path.
+/// Returns the bytes of an entry, which has to be a plain file with the given path.
 fn content(entry: tar::Entry<'_, impl Read>, path: &str, most: u64) -> Result<Vec<u8>, BundleError> {
     if entry.path_bytes() != path.as_bytes() {
         let found = entry.path_bytes().escape_ascii().to_string();
@@ -113,7 +112,7 @@ fn parse_manifest(text: &[u8], most: u64) -> Result<BundleManifest, BundleError>
     if total.is_none_or(|total| total > most) {
         return Err(BundleError::TooLarge { most });
     }
-    // Contents are stored by path: of two entries with one path, only the second would be kept.
+    // Contents are stored by path. If two entries had the same path, only the second would be kept.
     let mut paths: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
     paths.sort_unstable();
     if let Some(twice) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -144,7 +143,7 @@ fn blobs(
     }
 }
 
-/// The id of each pass directory follows from its files.
+/// Checks that the id of each pass directory is the hash of its files.
 fn check_passes(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<(), BundleError> {
     for event in &log.events {
         let RunEvent::Passes { task, id, files } = event else { continue };
@@ -161,7 +160,7 @@ fn check_passes(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<()
     Ok(())
 }
 
-/// Medians and ratios follow from the trial times. Returns how many timings were checked.
+/// Checks that medians and ratios follow from the trial times. Returns the number of checked timings.
 fn check_timings(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<usize, BundleError> {
     let mut checked = 0;
     for verdict in log.verdicts() {
@@ -180,8 +179,8 @@ fn check_timings(log: &RunLog, blobs: &BTreeMap<ContentId, Vec<u8>>) -> Result<u
 fn follows(timing: &Timing, raw: &[u8]) -> bool {
     let Ok(trials) = serde_json::from_slice::<TrialTimes>(raw) else { return false };
     let baseline = trials.baseline(timing.baseline).flat();
-    // Time that the trials do not explain is added to the candidate's, pair by pair, and the log names the largest
-    // charge: the median lies between that of the trials and that with the whole charge.
+    // The referee charges the candidate for time that the trials do not explain, separately for each pair of processes. The log has only
+    // the largest charge. The recorded median therefore lies between the median of the trials and this median plus the charge.
     let same = |side: &SideTiming, times: &[u64], charge: f64| {
         let within = |again: f64| {
             close(again, side.median_ns)
@@ -195,15 +194,15 @@ fn follows(timing: &Timing, raw: &[u8]) -> bool {
         && ratio_follows(timing, trials.baseline(timing.baseline), &trials.candidate)
 }
 
-/// The ratio is that of the medians; with several pairs of processes, the geometric mean of the pairs' ratios, each of
-/// its own rounds.
+/// Returns whether the recorded ratio follows from the trial times. It is the ratio of the medians. With several pairs of processes, it
+/// is the geometric mean of the pairs' ratios, each computed from the rounds of that pair.
 fn ratio_follows(timing: &Timing, baseline: &SideTrials, candidate: &SideTrials) -> bool {
     let pairs = &timing.pairs;
     if pairs.is_empty() {
         return close(timing.speedup.ratio, timing.base.median_ns / timing.candidate.median_ns);
     }
     let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
-    // The trials of all pairs are in one list, in order, with equally many rounds each.
+    // The trials of all pairs are in one list, pair after pair, with the same number of rounds for each pair.
     let rounds = |side: &SideTrials| side.e2e_ns.len() / pairs.len();
     let part = |side: &SideTrials, at: usize| {
         let rounds = rounds(side);

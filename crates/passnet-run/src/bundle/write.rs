@@ -1,4 +1,4 @@
-//! From a run directory to a bundle.
+//! Writes a run directory as a bundle.
 
 use std::{
     collections::BTreeSet,
@@ -12,13 +12,13 @@ use passnet_record::{BUNDLE_VERSION, BundleFile, BundleManifest, ContentId, RunE
 use super::format::{BundleError, LOG, MANIFEST, blob_name};
 use crate::{RunLog, read_blob};
 
-/// Compression level; bundles are written once.
+/// Compression level of zstd. It may be slow because a bundle is written once.
 const LEVEL: i32 = 12;
 
-/// Writes the bundle of a run; equal runs give equal files. Returns the id of the bundle and how many blobs were missing.
+/// Writes the bundle of a run. Equal runs give equal files. Returns the id of the bundle and the number of blobs that were missing.
 ///
 /// # Errors
-/// If the run cannot be read or the file not be written; nothing is left behind then.
+/// If the run cannot be read, or the file cannot be written. No partial file is left behind.
 pub fn write(run: &Path, out: &Path) -> Result<(ContentId, usize), BundleError> {
     let log = RunLog::read(run)?;
     let mut lines = Vec::new();
@@ -55,7 +55,7 @@ pub fn write(run: &Path, out: &Path) -> Result<(ContentId, usize), BundleError> 
 /// Writes the archive under a temporary name and renames it when it is complete.
 fn archive(out: &Path, manifest: &[u8], files: &[(String, Vec<u8>)]) -> io::Result<()> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // In the folder of the result, because a file can only be renamed within one file system.
+    // The temporary file is in the folder of the result, because a file can only be renamed within one file system.
     let target = tempfile::NamedTempFile::new_in(folder)?;
     let mut tar = tar::Builder::new(zstd::Encoder::new(&target, LEVEL)?);
     append(&mut tar, MANIFEST, manifest)?;
@@ -69,7 +69,7 @@ fn archive(out: &Path, manifest: &[u8], files: &[(String, Vec<u8>)]) -> io::Resu
     Ok(())
 }
 
-/// Every blob that the log refers to, sorted.
+/// Returns the ids of all blobs that the log refers to, sorted.
 pub(super) fn named_blobs(log: &RunLog) -> BTreeSet<ContentId> {
     let mut blobs = BTreeSet::new();
     for event in &log.events {

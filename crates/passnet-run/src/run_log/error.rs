@@ -13,7 +13,7 @@ pub enum StoreError {
         /// Directory of the run.
         path: PathBuf,
     },
-    /// The run was begun with other settings, another author, suite or machine.
+    /// The run was started with other settings, or by another author, on another suite or on another machine.
     #[error(
         "{path}: this run was started with {what} {before}, now it is {now}; use the earlier value, or choose another directory with --out"
     )]
@@ -24,7 +24,7 @@ pub enum StoreError {
         what: String,
         /// The value in the log.
         before: String,
-        /// The value of now.
+        /// The current value.
         now: String,
     },
     /// A complete line of the log is not an event.
@@ -37,7 +37,7 @@ pub enum StoreError {
         column: usize,
         message: String,
     },
-    /// A compressed log that does not unpack.
+    /// The compressed log cannot be unpacked.
     #[error(
         "{path}: the log is damaged or cut short ({message}); replace it with a complete copy, or evaluate again with \
          --fresh"

@@ -9,13 +9,13 @@ use passnet_record::RunHeader;
 
 use super::error::StoreError;
 
-/// Compares what makes two parts of a run comparable: everything but the time of the start and the description for
-/// boards.
+/// Checks that two parts of a run are comparable: all fields of their headers must be equal, except the time of the start and the
+/// description for boards.
 pub(super) fn same_run(directory: &Path, before: &RunHeader, now: &RunHeader) -> Result<(), StoreError> {
     let flat = |header: &RunHeader| {
         let mut value = serde_json::to_value(header).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
-            // Each start has its own time, and the description may be corrected.
+            // Each start has another time, and the description may be corrected.
             fields.remove("started");
             fields.remove("metadata");
         }
@@ -35,7 +35,7 @@ pub(super) fn same_run(directory: &Path, before: &RunHeader, now: &RunHeader) ->
     Ok(())
 }
 
-/// Lists the leaves of a JSON value by dotted path.
+/// Collects the leaves of a JSON value by their dotted paths.
 fn flatten(path: &str, value: &serde_json::Value, fields: &mut BTreeMap<String, String>) {
     match value {
         serde_json::Value::Object(object) => {

@@ -7,15 +7,15 @@ use passnet_record::{RunEvent, RunHeader, Verdict};
 use super::error::StoreError;
 use crate::input::read_input;
 
-/// Log of a run that is not finished.
+/// File name of the log of a run that is not finished.
 pub(super) const LOG: &str = "run.jsonl";
-/// Log of a finished run.
+/// File name of the log of a finished run.
 pub(super) const PACKED_LOG: &str = "run.jsonl.zst";
 
 /// The content of a run log.
 #[derive(Clone, Debug)]
 pub struct RunLog {
-    /// The first header, with the last description for boards.
+    /// The header of the first start, with the description for boards of the last start.
     pub header: RunHeader,
     /// All events in order.
     pub events: Vec<RunEvent>,
@@ -24,10 +24,10 @@ pub struct RunLog {
 }
 
 impl RunLog {
-    /// Reads the log of a run directory, plain or compressed. A torn last line is left out.
+    /// Reads the log of a run directory, plain or compressed. An incomplete last line is left out.
     ///
     /// # Errors
-    /// If there is no run, or a complete line is not an event.
+    /// If there is no run, the log cannot be read, or a complete line is not an event.
     pub fn read(directory: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: directory.to_owned() };
         let (path, bytes) = match read_input(&directory.join(LOG)) {
@@ -58,7 +58,7 @@ impl RunLog {
             })
         };
         let mut header = headers().next().cloned().ok_or_else(missing)?;
-        // A run that is continued may correct its description, and keeps it where it says nothing.
+        // A later start may correct the description. Fields that it leaves out keep their earlier values.
         let writing = headers().rev().find_map(|header| header.metadata.writing);
         if let Some(stated) = headers().rfind(|header| header.metadata.is_stated()) {
             header.metadata = stated.metadata.clone();
@@ -68,14 +68,15 @@ impl RunLog {
         Ok(Self { header, events, finished })
     }
 
-    /// Returns the verdicts, one per graph, in the order in which they were first reached; where a graph has several, the last.
+    /// Returns one verdict per graph, in the order in which the graphs first got a verdict. If a graph has several verdicts, the last one
+    /// is returned.
     pub fn verdicts(&self) -> Vec<&Verdict> {
         let mut place = BTreeMap::new();
         let mut verdicts: Vec<&Verdict> = Vec::new();
         for event in &self.events {
             if let RunEvent::Verdict(verdict) = event {
                 match place.get(&verdict.id) {
-                    // A graph that is evaluated again, such as after a failed device, keeps its place.
+                    // A graph that is evaluated again, for example after a device failed, keeps its place.
                     Some(&index) => verdicts[index] = verdict.as_ref(),
                     None => {
                         place.insert(&verdict.id, verdicts.len());

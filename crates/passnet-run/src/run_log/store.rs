@@ -37,7 +37,7 @@ impl RunStore {
     /// Begins a run, or continues one that has the same header.
     ///
     /// # Errors
-    /// If the run was begun with other settings, is being written to, or cannot be read.
+    /// If the run was started with other settings, another process writes to it, or it cannot be read.
     pub fn open(directory: &Path, header: &RunHeader) -> Result<Self, StoreError> {
         fs::create_dir_all(directory.join("blobs"))?;
         // The lock comes first: everything below may change the log.
@@ -49,8 +49,8 @@ impl RunStore {
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes)?;
         let (events, complete) = parse(&path, &bytes)?;
-        // A writer that was killed may have left an incomplete line. An event appended to it would make the line
-        // malformed, and with it the whole log.
+        // A writer that was killed may have left an incomplete line. An event after an incomplete line would make the line malformed, and
+        // then the whole log could not be read.
         log.set_len(complete as u64)?;
         log.seek(SeekFrom::End(0))?;
 
@@ -64,19 +64,19 @@ impl RunStore {
             }
         }
         let mut store = Self { directory: directory.to_owned(), log, _lock: lock, verdicts, passes };
-        // Each start adds a header: it has the time of the start and may correct the description for boards.
+        // Each start adds a header, which has the time of the start and may correct the description for boards.
         store.append(&RunEvent::Started(Box::new(header.clone())))?;
         Ok(store)
     }
 
-    /// Returns a verdict with this content key, if the run has one: that of the graph itself, else that of an equal graph
-    /// elsewhere in the suite.
+    /// Returns a verdict with this content key, if the run has one. The verdict of the graph itself is preferred to that of an equal
+    /// graph elsewhere in the suite.
     pub fn verdict(&self, key: &ContentId, id: &GraphId) -> Option<&Verdict> {
         let verdicts = self.verdicts.get(key)?;
         verdicts.iter().find(|verdict| verdict.id == *id).or(verdicts.first())
     }
 
-    /// Records the files of a task's passes, once for each directory.
+    /// Stores the files of a task's passes as blobs and appends an event that names them. Each directory is recorded once.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -91,21 +91,21 @@ impl RunStore {
         self.append(&RunEvent::Passes { task: task.to_owned(), id: passes.id().clone(), files })
     }
 
-    /// Appends an event with one write, and synchronises a verdict to disk.
+    /// Appends an event with one write. A verdict is also synchronised to disk.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&mut self, event: &RunEvent) -> Result<(), StoreError> {
-        // One buffer and one write, so that a killed writer tears at most the last line.
+        // One buffer and one write, so that a killed writer leaves at most one incomplete line.
         let mut line = serde_json::to_vec(event).map_err(io::Error::from)?;
         line.push(b'\n');
         self.log.write_all(&line)?;
         match event {
-            // Only verdicts are synchronised. They cost seconds of measurement; the next start writes all other
-            // events again.
+            // Only verdicts are synchronised, because each one takes seconds of measurement. The next start writes all other events
+            // again.
             RunEvent::Verdict(verdict) => {
                 self.log.sync_data()?;
-                // Only now does the verdict count: an equal graph that finds it here is not evaluated again.
+                // The verdict is entered only after it is on disk, because an equal graph that finds it here is not evaluated again.
                 self.verdicts.entry(verdict.key.clone()).or_default().push(verdict.as_ref().clone());
             }
             RunEvent::Passes { task, id, .. } => drop(self.passes.insert((task.clone(), id.clone()))),
@@ -131,8 +131,8 @@ impl RunStore {
         self.log.sync_data()?;
         let plain = self.directory.join(LOG);
         let packed = zstd::encode_all(File::open(&plain)?, 9)?;
-        // The compressed log is complete before the plain one goes. A process that is killed in between leaves both,
-        // and readers prefer the plain one.
+        // The compressed log is complete before the plain log is removed. A process that is killed in between leaves both, and readers
+        // prefer the plain log.
         write_whole(&self.directory.join(PACKED_LOG), &packed)?;
         Ok(fs::remove_file(plain)?)
     }
@@ -143,7 +143,7 @@ fn lock_of(directory: &Path) -> io::Result<Option<FileLock>> {
     let path = directory.join("lock");
     match FileLock::try_acquire(&path)? {
         Some(lock) => Ok(Some(lock)),
-        // A page of this run may be looking at the lock just now, which takes some microseconds.
+        // A live page that checks whether the run is being written holds the lock for some microseconds.
         None => {
             thread::sleep(Duration::from_millis(50));
             FileLock::try_acquire(&path)
@@ -151,7 +151,7 @@ fn lock_of(directory: &Path) -> io::Result<Option<FileLock>> {
     }
 }
 
-/// Removes the run in a directory, if there is one; anything else in its place is left alone.
+/// Removes a run directory with everything in it. A directory without a run log is left alone.
 ///
 /// # Errors
 /// If the file system reports an error.
@@ -162,7 +162,7 @@ pub fn remove_run(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Restores the plain log of a finished run that is opened again.
+/// Restores the plain log of a finished run when the run is opened again.
 fn unpack(directory: &Path) -> Result<(), StoreError> {
     let (plain, packed) = (directory.join(LOG), directory.join(PACKED_LOG));
     if !plain.exists() && packed.exists() {

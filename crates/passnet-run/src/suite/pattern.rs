@@ -2,7 +2,7 @@
 
 use passnet_record::SuiteTask;
 
-/// True if one of the patterns matches the name of the task or its op sequence.
+/// Returns whether one of the patterns matches the name of the task or its op sequence.
 pub(super) fn matches_any(task: &SuiteTask, patterns: &[String]) -> bool {
     let ops = task.ops.join(",");
     patterns.iter().any(|pattern| {
@@ -14,10 +14,10 @@ pub(super) fn matches_any(task: &SuiteTask, patterns: &[String]) -> bool {
     })
 }
 
-/// Returns whether a pattern with `*` (any run) and `?` (any byte) fits a whole text.
+/// Returns whether a pattern matches a whole text. In the pattern, `*` stands for any number of bytes and `?` for one byte.
 fn fits(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Place to continue from when the current reading fails: after the last star, which then takes one more byte.
+    // Place to continue from after a mismatch: behind the last star, which then matches one more byte.
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
