@@ -1,4 +1,4 @@
-//! Comparison of a worker's times with the referee's own clock.
+//! Comparison of the times that a worker reports with the referee's clock.
 
 use std::time::Duration;
 
@@ -6,34 +6,34 @@ use passnet_record::{SideTrials, TimedBlock};
 
 use crate::schedule::BlockPlan;
 
-/// Untimed time of a block that needs no explanation, in addition to the baseline's.
+/// Untimed time of a block that is accepted in addition to what the baseline explains.
 const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
-/// Shares of the time of a call, and of the baseline's untimed time per call, that are not charged. Two programs leave different
-/// data in the caches, so the copies between their calls take different times.
+/// Extra time per call that is never charged: this share of the time of a call, plus the share below of the baseline's untimed time per
+/// call. Two programs leave different data in the caches, so the copies between their calls take different times.
 const UNCHARGED: f64 = 0.02;
 const UNCHARGED_USUAL: f64 = 0.1;
-/// Least number of rounds from which time is charged.
+/// Smallest number of rounds for which time is charged.
 const ROUNDS: usize = 4;
-/// Least number of fetches from which time is charged, and the difference that is never charged.
+/// Smallest number of fetches for which time is charged, and the difference per fetch that is never charged.
 const FETCHES: usize = 3;
 const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
 
-/// The referee's own view of a block.
+/// Times of a block, as the referee measures them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeenBlock {
-    /// From the request to the reply.
+    /// Time from the request to the reply.
     pub(crate) took: Duration,
-    /// Time in which threads of the worker or of the referee were ready but others had the CPU, summed over threads. On a busy
-    /// machine a reply waits unread for a few milliseconds.
+    /// Time in which threads of the worker or of the referee were ready to run but waited for a CPU, summed over threads. On a busy
+    /// machine, a reply may wait for a few milliseconds before it is read.
     pub(crate) waited: Duration,
 }
 
-/// Time of usual blocks that trials do not explain.
+/// Time of the median block that trials do not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HiddenTime {
     pub(crate) time: Duration,
-    /// True if waits for a CPU explain all of it. A candidate can cause waits, so this is no excuse; it separates a busy machine
-    /// from a fault.
+    /// True if waits for a CPU explain all of the hidden time. A candidate can cause such waits, so this does not excuse it. It only
+    /// distinguishes a busy machine from a fault.
     pub(crate) may_be_waiting: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct SideRounds {
     unexplained: Vec<Duration>,
     /// Waits for a CPU in each block.
     waited: Vec<Duration>,
-    /// Calls of each block.
+    /// Number of calls of each block.
     made: Vec<u64>,
     /// Time of each fetch of outputs, by the referee's clock.
     fetched: Vec<Duration>,
@@ -54,10 +54,10 @@ pub(crate) struct SideRounds {
 }
 
 impl SideRounds {
-    /// Enters a block.
+    /// Adds the times of a block.
     ///
     /// # Errors
-    /// Its times are impossible.
+    /// If the times of the block are impossible.
     pub(crate) fn enter(
         &mut self,
         timed: TimedBlock,
@@ -66,7 +66,7 @@ impl SideRounds {
         check_clock: bool,
     ) -> Result<(), String> {
         let took = seen.took;
-        // The referee's own work on memory that only some candidates need.
+        // Overwriting is work of the referee, and only some candidates need it, so it is not charged.
         let overwriting = Duration::from_nanos(timed.overwriting_ns);
         let measured = check_times(&timed, plan, if check_clock { took } else { Duration::MAX })?;
         let calls = measured.mul_f64(plan.all() as f64 / plan.timed().max(1) as f64);
@@ -81,18 +81,18 @@ impl SideRounds {
         Ok(())
     }
 
-    /// Enters the time of a fetch.
+    /// Adds the time of a fetch.
     pub(crate) fn enter_fetch(&mut self, took: Duration) {
         self.fetched.push(took);
     }
 
-    /// Mean time of a call, warm-up calls included.
+    /// Returns the mean time of a call in nanoseconds, including warm-up calls.
     fn per_call(&self) -> f64 {
         self.calls.as_nanos() as f64 / self.made.iter().sum::<u64>().max(1) as f64
     }
 }
 
-/// Checks that the times of a block are possible; gives their sum.
+/// Checks that the times of a block are possible. Returns their sum.
 fn check_times(timed: &TimedBlock, plan: BlockPlan, wall: Duration) -> Result<Duration, String> {
     let trials = plan.trials as usize;
     if timed.e2e_ns.len() != trials || !(timed.device_ns.is_empty() || timed.device_ns.len() == trials) {
@@ -105,9 +105,9 @@ fn check_times(timed: &TimedBlock, plan: BlockPlan, wall: Duration) -> Result<Du
     Ok(Duration::from_nanos(sum))
 }
 
-/// Returns the time per block that the candidate's trial times and the usual untimed part of the trusted sides do not explain, if
-/// there is any. The median block of the candidate is compared with the median block of the slowest other side. Time that is hidden
-/// in fewer than half of the blocks stays unseen, but it does not change the median of the trials either.
+/// Returns the time per block that neither the candidate's trial times nor the untimed time of the trusted sides explain; `None` if all
+/// time is explained. The median block of the candidate is compared with the median block of the slowest other side. Time that is hidden
+/// in fewer than half of the blocks is not detected, but it does not change the median of the trials either.
 pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) -> Option<HiddenTime> {
     let median = |mut unexplained: Vec<Duration>| {
         unexplained.sort_unstable();
@@ -123,9 +123,9 @@ pub(crate) fn unexplained_time(others: &[SideRounds], candidate: &SideRounds) ->
     (hidden > allowed).then(|| HiddenTime { time: hidden - usual, may_be_waiting })
 }
 
-/// Nanoseconds per call that the referee's clock saw and the candidate's trial times do not explain: in the blocks of a round,
-/// in addition to the other side's untimed time, and when outputs are fetched, which computes nothing. Only what nearly
-/// all rounds agree on (the lower quartile), so that the noise of a busy machine is not charged.
+/// Returns the charge: nanoseconds per call that the referee's clock saw and the candidate's trial times do not explain. One part is the
+/// untimed time in the blocks of a round, minus that of the baseline. The other part is the extra time of fetching outputs, which should
+/// compute nothing. Each part is the lower quartile over rounds, so that the noise of a busy machine is not charged.
 pub(crate) fn charge(base: &SideRounds, candidate: &SideRounds) -> u64 {
     let per_call =
         |side: &SideRounds, round: usize| side.unexplained[round].as_nanos() as f64 / side.made[round].max(1) as f64;
@@ -146,13 +146,13 @@ pub(crate) fn charge(base: &SideRounds, candidate: &SideRounds) -> u64 {
     (between + fetching) as u64
 }
 
-/// Returns the value that three quarters of some values are not below; 0 for none.
+/// Returns the lower quartile of some values; 0 if there are none.
 fn lower_quartile(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 4).copied().unwrap_or(0.0)
 }
 
-/// Returns the trials of a side, each longer by the charge.
+/// Returns the trials of a side with the charge added to each.
 pub(crate) fn charged(side: &SideTrials, charge_ns: u64) -> SideTrials {
     let more = |rounds: &[Vec<u64>]| {
         rounds.iter().map(|round| round.iter().map(|ns| ns.saturating_add(charge_ns)).collect()).collect()
@@ -183,7 +183,7 @@ mod tests {
         let base = side(&[300, 310, 290, 280, 5000], 4000);
         let found = |unexplained_us: &[u64]| unexplained_time(std::slice::from_ref(&base), &side(unexplained_us, 400));
         assert_eq!(found(&[320, 9000, 8000, 300, 310]), None);
-        // An honest block among them excuses nothing.
+        // A single honest block must not excuse the others.
         for blocks in [[5300, 5400, 5200, 5300, 9000], [5300, 5400, 5200, 5300, 300]] {
             let hidden = found(&blocks).unwrap();
             assert!(hidden.time >= Duration::from_micros(4800) && !hidden.may_be_waiting, "{hidden:?}");
@@ -206,7 +206,7 @@ mod tests {
     fn what_nearly_all_rounds_agree_on_is_charged_and_noise_is_not() {
         let base = side(&[300, 310, 290, 280, 300, 305, 295, 300], 4000);
         let charge = |unexplained_us: &[u64]| charge(&base, &side(unexplained_us, 400));
-        // 5 us per call of 5 us are far below what makes a verdict, and count all the same.
+        // 5 us in addition to a call of 5 us are too little for a failure, but they are charged.
         assert_eq!(charge(&[350, 360, 340, 330, 350, 355, 345, 350]), 5000);
         assert_eq!(charge(&[300, 9000, 290, 8000, 300, 9000, 290, 300]), 0);
         assert_eq!(charge(&[305, 315, 295, 285, 305, 310, 300, 305]), 0);

@@ -1,7 +1,8 @@
-//! The smallest part of a graph on which a candidate fails as it fails on the whole.
+//! Search for the smallest part of a graph on which a candidate fails in the same way as on the whole graph.
 //!
-//! First the shortest failing prefix is searched by halving, then the latest start of it, then single nodes are left out as long
-//! as the failure stays (delta debugging, Zeller 2002). Failures need not be monotone: what is returned was evaluated itself.
+//! The search first finds the shortest failing prefix by bisection, then the latest start of a failing range. Then it leaves out single
+//! nodes while the failure stays (delta debugging, Zeller 2002). Failures need not be monotone, so the returned part was always evaluated
+//! itself.
 
 use passnet_graph::{NodeId, ValueId};
 use passnet_record::{
@@ -11,33 +12,33 @@ use passnet_record::{
 use passnet_run::GraphSample;
 use passnet_services::{Helper, HelperError, HelperPool, Interpreter};
 
-/// Bytes of inputs above which a graph is not run for its values.
+/// Bytes of inputs above which a graph is not run to obtain its values.
 const MAX_BYTES: u64 = 4 << 30;
-/// Wall-clock limit of that run, in seconds.
+/// Wall-clock limit of the run that obtains the values, in seconds.
 const SECONDS: f64 = 300.0;
 
 /// A failing part of a graph.
 #[derive(Clone, Debug)]
 pub struct Bisection {
-    /// The part, with inputs as they are at that place.
+    /// The failing part. Its inputs are described by the values at that place of the whole graph.
     pub sample: GraphSample,
-    /// Verdict on it.
+    /// Verdict on the part.
     pub verdict: Verdict,
-    /// Nodes of the whole graph.
+    /// Number of nodes of the whole graph.
     pub whole: usize,
-    /// Evaluations that the search took.
+    /// Number of evaluations of the search.
     pub evaluations: usize,
-    /// No single node can be left out; false if the evaluations were used up before that was known.
+    /// True if no single node can be left out. False if the limit of evaluations was reached before this was known.
     pub is_minimal: bool,
 }
 
-/// Describes all values of a graph by running it once: what parts of it need as inputs.
+/// Describes all values of a graph by running it once. Parts of the graph need these descriptions for their inputs.
 ///
 /// # Errors
-/// If no helper runs, or the graph does not.
+/// If no helper runs, or the graph cannot run.
 pub fn values_of(sample: &GraphSample, interpreter: &Interpreter) -> Result<Vec<Option<ValueMeta>>, HelperError> {
     let pool = HelperPool::new(interpreter.clone(), Helper::Annotate);
-    // On the CPU, because the device may be where the candidate fails.
+    // The graph runs on the CPU, because the candidate may have failed on the device.
     let graph = sample.graph().with_device("cpu", None);
     let question = AnnotateRequest {
         graph: passnet_graph::wire::to_value(&graph),
@@ -67,8 +68,8 @@ pub fn bisect<E>(
     let best = Bisection { sample: sample.clone(), verdict, whole: count, evaluations: 1, is_minimal: false };
     let mut search = Search { sample, values, most, evaluate, best };
     let (mut passing, mut end) = (0, count);
-    // Halving takes the failure as monotone, which it need not be. A wrong step costs a larger part, not a wrong
-    // result: `best` was evaluated.
+    // Bisection assumes that the failure is monotone. If it is not, the part may be larger than necessary, but the result is still right:
+    // `best` was evaluated.
     while end - passing > 1 {
         let middle = passing.midpoint(end);
         if search.fails(&nodes(0..middle))? { end = middle } else { passing = middle }
@@ -95,7 +96,7 @@ struct Search<'a, E> {
 }
 
 impl<E> Search<'_, E> {
-    /// Leaves nodes out, in pieces that become smaller, as long as the rest fails.
+    /// Leaves out nodes, in groups of decreasing size, while the rest fails.
     fn thin_out(&mut self, mut kept: Vec<NodeId>) -> Result<(), E> {
         let mut piece = kept.len().div_ceil(2);
         while kept.len() > 1 && self.best.evaluations < self.most {
@@ -115,7 +116,8 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Evaluates a part; if it fails as the whole does, it is the best one so far. A part that cannot stand alone does not fail.
+    /// Evaluates a part and returns whether it fails like the whole graph. A failing part becomes the best part so far. A part that is
+    /// not a valid graph counts as not failing.
     fn fails(&mut self, nodes: &[NodeId]) -> Result<bool, E> {
         if self.best.evaluations >= self.most {
             return Ok(false);
@@ -123,7 +125,7 @@ impl<E> Search<'_, E> {
         let Some(part) = self.part(nodes) else { return Ok(false) };
         self.best.evaluations += 1;
         let verdict = (self.evaluate)(&part)?;
-        // The status and not the message: messages name values and elements, which differ between parts.
+        // The status is compared and not the message: messages name values and elements, which differ between parts.
         let fails = verdict.status == self.best.verdict.status;
         if fails {
             self.best.sample = part;
@@ -222,7 +224,7 @@ mod tests {
         let both = |ops: &[String]| ["sin", "cos"].iter().all(|name| ops.iter().any(|op| op.contains(name)));
         let (ops, minimal, _) = found(both, 100).unwrap();
         assert!(ops.len() == 2 && minimal, "{ops:?}");
-        // A search that is cut short returns what fails all the same.
+        // A search that reaches its limit still returns a failing part.
         let (ops, minimal, evaluations) = found(both, 5).unwrap();
         assert!(ops.len() > 2 && both(&ops) && !minimal && evaluations == 5, "{ops:?} {evaluations}");
     }

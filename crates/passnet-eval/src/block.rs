@@ -13,14 +13,14 @@ use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_
 
 use crate::inputs::{Content, InputError, byte_size, fill};
 
-/// Alignment of each tensor inside a block, in bytes: that of PyTorch's own allocator on the CPU, so that vector loads cost what
-/// they cost outside the referee.
+/// Alignment of each tensor inside a block, in bytes. PyTorch's CPU allocator has the same alignment, so vector loads take as long as
+/// they do outside the referee.
 const ALIGNMENT: u64 = 64;
 
 /// Error of making a block of inputs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BlockError {
-    /// The metadata is at fault.
+    /// The metadata is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The inputs need more memory than a worker may have.
@@ -35,11 +35,11 @@ pub(crate) enum BlockError {
     Io(#[from] io::Error),
 }
 
-/// Sealed inputs: no holder of the descriptor can write to them.
+/// A sealed block of inputs: no process with the descriptor can write to it.
 #[derive(Debug)]
 pub(crate) struct InputBlock {
     file: File,
-    /// The first set. All are alike.
+    /// Layouts of the first set. All sets have the same layout.
     first: Vec<Layout>,
     /// Bytes from one set to the next.
     stride: u64,
@@ -57,7 +57,7 @@ impl InputBlock {
             stride = align(stride.saturating_add(nbytes));
         }
         let end = stride.saturating_mul(contents.len() as u64);
-        // Before the memory is taken, because metas come from files and may ask for any size.
+        // The limit is checked before memory is allocated, because the metadata comes from files and may ask for any size.
         if limit > 0 && end > limit {
             return Err(BlockError::TooLarge { needed: end, limit });
         }
@@ -72,7 +72,7 @@ impl InputBlock {
         Ok(Self { file, first, stride })
     }
 
-    /// One set that lies in a sealed file with other values.
+    /// Returns a block with one set that is part of a sealed file.
     pub(crate) fn part_of(file: File, layouts: Vec<Layout>) -> Self {
         Self { file, first: layouts, stride: 0 }
     }
@@ -83,7 +83,7 @@ impl InputBlock {
         self.first.iter().map(move |layout| Layout { offset: start + layout.offset, ..layout.clone() })
     }
 
-    /// Returns the request for some of the sets, under their own numbers. The block's descriptor goes with it.
+    /// Returns the request that sends some of the sets, with their numbers. The caller sends the block's descriptor with the request.
     pub(crate) fn request(&self, sets: Range<usize>) -> WorkerRequest {
         let (set, count) = (sets.start as u32, sets.len() as u32);
         WorkerRequest::Inputs { set, count, stride: self.stride, tensors: self.layouts(sets.start).collect() }
@@ -97,7 +97,7 @@ impl InputBlock {
     }
 }
 
-/// Returns the next place for a tensor at or after an offset.
+/// Returns the first aligned offset at or after `offset`.
 pub(crate) fn align(offset: u64) -> u64 {
     offset.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
 }
@@ -107,10 +107,10 @@ pub(crate) fn memory_file() -> io::Result<File> {
     Ok(File::from(memfd_create("passnet-inputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?))
 }
 
-/// Makes a memory file without mappings unchangeable: by write, by truncation, and by mappings made from now on.
+/// Seals a memory file without mappings. Writes, truncation and new writable mappings then fail.
 ///
-/// `F_SEAL_WRITE` would also look for older mappings, of which there are none, and for other users of its pages.
-/// The kernel itself does at times, to move or to merge pages; then that seal fails with `EBUSY`.
+/// This does not use `F_SEAL_WRITE`, which also checks for existing mappings and other users of the pages. There are no mappings here,
+/// but the kernel itself uses pages at times, to move or to merge them, and that seal then fails with `EBUSY`.
 pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
     Ok(fcntl_add_seals(file, seals)?)
@@ -122,12 +122,13 @@ impl AsFd for InputBlock {
     }
 }
 
-/// A block of values that a worker sent. It is read, never mapped: a sender may shrink what it can still write.
+/// A block of values that a worker sent. The block is read and never mapped: a sender that can still write to it may shrink it, and
+/// access to the mapping would then crash.
 #[derive(Debug)]
 pub(crate) enum SentBlock {
     /// The block was read at once.
     Read(Vec<u8>),
-    /// Sealed: it cannot change, and may be read later.
+    /// The block is sealed. It cannot change and may be read later.
     Sealed {
         /// Memory file.
         file: File,
@@ -137,10 +138,10 @@ pub(crate) enum SentBlock {
 }
 
 impl SentBlock {
-    /// Accepts a block, and seals it unless its sender has a writable mapping.
+    /// Accepts a block and seals it. A block that cannot be sealed is read at once.
     ///
     /// # Errors
-    /// If the descriptor is not a memory file, or holds less than announced.
+    /// If the descriptor is not a memory file, or has fewer bytes than announced.
     pub(crate) fn take(descriptor: OwnedFd, nbytes: u64) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         let stat = fstat(&descriptor)?;
@@ -148,10 +149,10 @@ impl SentBlock {
             return Err(invalid("the block of values is not a memory file".to_owned()));
         }
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        // A worker that kept a writable mapping could change values after they were judged. Then the bytes are copied
-        // at once.
+        // A worker that kept a writable mapping could change values after they were judged. Sealing fails in this case, and the bytes are
+        // copied at once.
         let is_sealed = fcntl_add_seals(&descriptor, seals).is_ok();
-        // After the seal: before it the size could change.
+        // The size is read after the seal, because it could change before.
         let size = fstat(&descriptor)?.st_size;
         if u64::try_from(size).unwrap_or(0) < nbytes {
             return Err(invalid(format!("{nbytes} bytes of values were announced, the block has {size}")));
@@ -215,7 +216,7 @@ mod tests {
     fn pages_in_use_are_sealed_too() {
         let file = File::from(memfd_create("held", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap());
         file.write_all_at(&[7; 4096], 0).unwrap();
-        // Between files and pipes the page itself is handed on, not a copy of it.
+        // Splicing from a file to a pipe passes on the page itself and not a copy.
         let (_reader, writer) = io::pipe().unwrap();
         assert_eq!(sendfile(&writer, &file, None, 4096).unwrap(), 4096);
         seal(&file).unwrap();

@@ -6,7 +6,7 @@ use passnet_record::{CandidateSpec, ContentId, ExecutionPath, PassDirectory};
 #[derive(Clone, Debug)]
 pub enum Candidate {
     Eager,
-    /// The path of passes without any.
+    /// The path of passes, without any pass.
     Noop,
     /// TorchInductor in a mode.
     Inductor {
@@ -21,12 +21,12 @@ pub enum Candidate {
         source: String,
     },
     Passes(PassDirectory),
-    /// A pass directory that is not one, and why.
+    /// An invalid pass directory, with the reason.
     Refused(String),
 }
 
 impl Candidate {
-    /// Returns its part of a content key.
+    /// Returns the part of a content key that identifies the candidate.
     pub(crate) fn identity(&self) -> String {
         match self {
             Self::Eager => "eager".to_owned(),
@@ -40,12 +40,12 @@ impl Candidate {
         }
     }
 
-    /// True if it has code that is not trusted.
+    /// Returns whether the candidate has code that is not trusted.
     pub(crate) const fn is_foreign(&self) -> bool {
         matches!(self, Self::Passes(_))
     }
 
-    /// Returns the routes for the paths asked for; all its routes if it supports none of these.
+    /// Returns the candidate's routes for the given paths. If it supports none of the paths, returns all its routes.
     pub(crate) fn routes(&self, paths: &[ExecutionPath], passes: &str) -> Vec<Route> {
         let on = |path, spec, control| Route { path, spec, control };
         let (direct, compiled) = (ExecutionPath::Direct, ExecutionPath::Compiled);
@@ -80,7 +80,7 @@ impl Candidate {
 pub(crate) struct Route {
     pub(crate) path: ExecutionPath,
     pub(crate) spec: CandidateSpec,
-    /// The same path without rewriting; `None` where that is eager mode itself.
+    /// The same path without rewriting; `None` where this is eager mode itself.
     pub(crate) control: Option<CandidateSpec>,
 }
 

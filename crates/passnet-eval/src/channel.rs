@@ -1,4 +1,4 @@
-//! Frames over a Unix socket, every operation with a deadline (`docs/reference/worker-protocol.md`, Transport).
+//! Frames over a Unix socket. Every operation has a deadline (`docs/reference/worker-protocol.md`, Transport).
 
 use std::{
     io,
@@ -51,13 +51,13 @@ impl From<Errno> for ChannelError {
 pub(crate) struct Channel(OwnedFd);
 
 impl Channel {
-    /// Returns a channel and the other side's end of it. Both are closed on exec.
+    /// Returns a channel and the socket of the other side. Both are closed on exec.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         Ok((Self(ours), theirs))
     }
 
-    /// Sends one message; `descriptor` travels with its first byte.
+    /// Sends one message. `descriptor` is sent with the first byte.
     pub(crate) fn send(
         &self,
         message: &impl Serialize,
@@ -94,7 +94,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Receives one message and the descriptor that came with it, if one did.
+    /// Receives one message, and the descriptor if one came with the message.
     pub(crate) fn receive<M: DeserializeOwned>(&self, deadline: Instant) -> Result<(M, Option<OwnedFd>), ChannelError> {
         let mut descriptor = None;
         let mut head = [0; 4];
@@ -103,7 +103,7 @@ impl Channel {
         if length > MAX_FRAME_BYTES {
             return Err(ChannelError::Malformed(format!("a frame announces {length} bytes")));
         }
-        // Grown as bytes arrive: an announced length alone costs nothing.
+        // The buffer grows as bytes arrive, so an announced length alone takes no memory.
         let mut body = Vec::new();
         while body.len() < length {
             let start = body.len();
@@ -128,7 +128,7 @@ impl Channel {
                 Ok(received) => {
                     for message in ancillary.drain() {
                         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                            // Only one is ever meant; a second one closes the first.
+                            // A message has at most one descriptor. A second descriptor replaces the first, which is closed.
                             descriptors.for_each(|received| *descriptor = Some(received));
                         }
                     }

@@ -1,8 +1,8 @@
 //! Comparison of a candidate's values with the reference's.
 //!
-//! One pass over the data answers, with the exact meaning of `torch.equal` and `torch.allclose` on a CPU, whether two
-//! tensors are equal and what the smallest tolerance is at which they are close. `torch.isclose(c, e)` holds where
-//! `c == e`, or where `|c - e|` is finite and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype.
+//! One pass over the data determines whether two tensors are equal, and the smallest tolerance at which they are close. The meaning is
+//! exactly that of `torch.equal` and `torch.allclose` on a CPU. `torch.isclose(c, e)` holds where `c == e`, or where `|c - e|` is finite
+//! and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype.
 
 mod element;
 mod float64;
@@ -25,14 +25,14 @@ const PARALLEL_BYTES: usize = 8 << 20;
 pub struct TensorComparison {
     /// Smallest tolerance at which `torch.allclose` holds; `None` if it holds at none.
     pub tolerance: Option<i32>,
-    /// `torch.equal`.
+    /// Result of `torch.equal`.
     pub equal: bool,
-    /// Largest absolute difference; `None` where one element differs by NaN or infinity.
+    /// Largest absolute difference; `None` where an element differs by NaN or infinity.
     pub max_abs_diff: Option<f64>,
-    /// Largest difference relative to the reference's magnitude, over elements whose reference is not zero; `None` as
-    /// for `max_abs_diff`.
+    /// Largest difference relative to the reference's magnitude, over elements whose reference is not zero; `None` in the same cases as
+    /// `max_abs_diff`.
     pub max_rel_diff: Option<f64>,
-    /// The element with the largest absolute difference, NaN first.
+    /// The element with the largest absolute difference. A difference of NaN counts as the largest.
     pub worst: Option<Worst>,
     /// Number of elements that are not close at the demanded tolerance.
     pub mismatched: u64,
@@ -77,7 +77,7 @@ impl TensorComparison {
         }
     }
 
-    /// Merges the comparisons of two rounds into the worse one.
+    /// Merges the comparisons of two rounds. Each field is the worse one of both.
     #[must_use]
     pub fn worst_of(self, other: Self) -> Self {
         let mismatched = self.mismatched.max(other.mismatched);
@@ -93,8 +93,8 @@ fn worse(first: Option<Worst>, second: Option<Worst>) -> Option<Worst> {
     }
 }
 
-/// Compares two contiguous blocks of elements of one type; `correct_at` is the tolerance that mismatches are counted
-/// for. Blocks of different length differ in shape, which is for the caller to say: the surplus is not looked at.
+/// Compares two contiguous blocks of elements of one type; `correct_at` is the tolerance that mismatches are counted for. The caller has
+/// to check that both blocks have the same length; surplus elements are not compared.
 pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> TensorComparison {
     match dtype {
         DType::Float64 => compare_all::<f64>(dtype, candidate, reference, correct_at),
@@ -120,7 +120,7 @@ fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], cor
     if threads == 1 {
         return compare_part(&ladder, candidate, reference, demanded, 0);
     }
-    // Whole elements, and whole cache lines.
+    // Each part has whole elements and whole cache lines.
     let part = reference.len().div_ceil(threads).next_multiple_of(dtype.size() * 64);
     std::thread::scope(|scope| {
         let workers: Vec<_> = candidate
@@ -152,12 +152,12 @@ fn compare_part<E: Element>(
     let (mut max_abs, mut max_rel) = (0.0_f64, 0.0_f64);
     let mut worst: Option<(u64, E, E, f64)> = None;
     for (index, (c, e)) in (first_index..).zip(E::elements(candidate).zip(E::elements(reference))) {
-        // Almost all elements are equal in most comparisons, and need nothing else.
+        // In most comparisons almost all elements are equal, and equal elements need no further check.
         if c.equal(e) {
             continue;
         }
         result.equal = false;
-        // Only from the rung so far on: the tolerance of a tensor is that of its worst element.
+        // The search begins at the rung found so far, because the tolerance of a tensor is that of its worst element.
         rung = rung.and_then(|rung| ladder.first_close(c, e, rung));
         if !demanded.is_some_and(|demanded| ladder.close_at(c, e, demanded)) {
             result.mismatched += 1;

@@ -1,9 +1,9 @@
-//! Lists of cores in the form of the kernel.
+//! Lists of CPU cores in the format of the Linux kernel.
 
 /// Largest number of cores in one range of a list. The bound keeps a malformed list from filling the memory.
 const MAX_RANGE: u32 = 4096;
 
-/// Returns the cores that share their hardware with a core, itself included; empty where the system does not say.
+/// Returns the cores that share their hardware with a core, including the core itself; empty where the system does not report them.
 pub fn core_siblings(core: u32) -> Vec<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     std::fs::read_to_string(path).map(|list| parse_core_list(&list)).unwrap_or_default()

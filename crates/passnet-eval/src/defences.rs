@@ -1,21 +1,21 @@
-//! The layers between a pass directory and its verdict that can be switched off. The attack suite does so to find the layers
-//! that catch an attack. An evaluation that counts has all of them.
+//! Layers of defence between a pass directory and its verdict that can be switched off. The attack suite switches layers off to find
+//! those that catch an attack. Evaluations that count use all layers.
 //!
-//! Some defences have no switch, because there is no verdict without them: comparison and clock in a process without the
-//! candidate, a reference that the candidate never sees, outputs that travel as bytes, the end of the whole process tree.
+//! Some defences have no switch, because no verdict is possible without them: the comparison and the clock are in a process without the
+//! candidate, the candidate never sees the reference, outputs are sent as bytes, and the whole process tree is killed at the end.
 
 use std::str::FromStr;
 
-/// Layers that are on.
+/// Set of layers that are switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defences {
     /// Check the source before anything runs.
     pub lint: bool,
-    /// Judge the object code of native kernels, and load nothing else.
+    /// Judge the object code of native kernels, and load no other native code.
     pub objects: bool,
     /// Watch which operators replacement functions call.
     pub intercept: bool,
-    /// Confine workers that run code of others.
+    /// Confine workers that run untrusted code.
     pub sandbox: bool,
     /// Compare the rewritten graph with the original: only calls of replacement functions may be new.
     pub diff: bool,
@@ -43,11 +43,11 @@ pub struct Defences {
 pub struct UnknownLayer(String);
 
 impl Defences {
-    /// Everything on.
+    /// All layers on.
     pub const ALL: Self = Self::uniform(true);
-    /// Everything off.
+    /// All layers off.
     pub const NONE: Self = Self::uniform(false);
-    /// Each layer alone, by name.
+    /// Each layer alone, with its name.
     pub const LAYERS: [(&'static str, Self); 12] = [
         ("lint", Self { lint: true, ..Self::NONE }),
         ("objects", Self { objects: true, ..Self::NONE }),
@@ -84,7 +84,7 @@ impl Defences {
 impl FromStr for Defences {
     type Err = UnknownLayer;
 
-    /// `all`, `none`, or the name of a single layer.
+    /// Parses `all`, `none`, or the name of a single layer.
     fn from_str(name: &str) -> Result<Self, UnknownLayer> {
         match name {
             "all" => Ok(Self::ALL),

@@ -17,15 +17,15 @@ use crate::core_list::core_siblings;
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 const MOST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The right to measure on one device, one holder at a time: between the threads of this process and between the
-/// processes of this user.
+/// The right to measure on one device. It has one holder at a time among the threads of this process and among all processes of this
+/// user.
 #[derive(Debug)]
 pub(crate) struct DeviceLock {
     inside: Mutex<()>,
     path: PathBuf,
 }
 
-/// Held while measuring. The fields are released in their order: other processes first.
+/// Guard that is held while measuring. The fields are dropped in their order, so the lock between processes is released first.
 pub(crate) struct Measuring<'a> {
     _between_processes: FileLock,
     _inside: MutexGuard<'a, ()>,
@@ -35,7 +35,7 @@ impl DeviceLock {
     /// Returns the lock of a device.
     pub(crate) fn new(device: Device) -> Self {
         let name = match device.index() {
-            // Processes that see one GPU each all call it `cuda:0`.
+            // Processes that each see only one GPU all call it `cuda:0`, so the name of the physical device is used.
             Some(_) => format!("{}-{}", device.kind(), physical_name(device)),
             None => device.to_string(),
         };
@@ -44,12 +44,13 @@ impl DeviceLock {
         Self { inside: Mutex::new(()), path: std::env::temp_dir().join(name) }
     }
 
-    /// Waits for the device; returns how long that took. `None` if `is_halted` becomes true before the device is free.
+    /// Waits for the device. Returns the guard and the duration of the wait, or `None` if `is_halted` becomes true before the device is
+    /// free.
     pub(crate) fn acquire(&self, is_halted: impl Fn() -> bool) -> io::Result<Option<(Measuring<'_>, Duration)>> {
         let begin = Instant::now();
         // Threads of this process queue here, so that only one of them polls the file.
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        // Polled, because a blocking `flock` would not notice `is_halted`.
+        // The lock is polled, because a blocking `flock` would not notice `is_halted`.
         while !is_halted() {
             if let Some(lock) = FileLock::try_acquire(&self.path)? {
                 return Ok(Some((Measuring { _between_processes: lock, _inside: inside }, begin.elapsed())));
@@ -60,8 +61,7 @@ impl DeviceLock {
     }
 }
 
-/// Returns the name of a device as the driver's tools know it: `cpu`, or the entry of `CUDA_VISIBLE_DEVICES`, an index or the id
-/// of a GPU.
+/// Returns the name of a device in the driver's tools: `cpu`, or the index or id of the GPU in `CUDA_VISIBLE_DEVICES`.
 pub fn physical_name(device: Device) -> String {
     let Some(index) = device.index() else { return device.to_string() };
     let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
@@ -73,20 +73,20 @@ fn visible_entry(visible: &str, index: u32) -> Option<String> {
     (!entry.is_empty()).then(|| entry.to_owned())
 }
 
-/// Division of the cores of the CPU.
+/// Division of the CPU cores between measurements and all other work.
 #[derive(Clone, Debug)]
 pub(crate) struct Cores {
-    /// Both sides of a measurement run here, in turn.
+    /// Cores on which both sides of a measurement run, in turn.
     pub(crate) timing: CpuSet,
-    /// Everything else runs here; `None` where it may run anywhere.
+    /// Cores for all other work; `None` where it may run on any core.
     pub(crate) other: Option<CpuSet>,
     /// Cores that do not measure; empty where there are none.
     pub(crate) spare: Vec<u32>,
 }
 
 impl Cores {
-    /// Divides the cores that this process may use. The last `threads` cores are for measuring. If several evaluations run at once
-    /// and there are other cores, nothing else runs on these, nor on the cores that share their hardware.
+    /// Divides the cores that this process may use. The last `threads` cores are for measuring. If several evaluations run at once and
+    /// there are other cores, no other work runs on the measuring cores, or on cores that share hardware with them.
     pub(crate) fn divide(threads: u32, jobs: usize) -> io::Result<Self> {
         let all = sched_getaffinity(None)?;
         let mut cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).collect();
@@ -96,7 +96,7 @@ impl Cores {
             cores.iter().for_each(|&core| set.set(core));
             set
         };
-        // A sibling slows its core down by a quarter or more while it computes.
+        // A busy sibling slows a core down by a quarter or more.
         let siblings: Vec<usize> =
             for_timing.iter().flat_map(|&core| core_siblings(core as u32)).map(|core| core as usize).collect();
         if cores.iter().any(|core| !siblings.contains(core)) {

@@ -1,9 +1,9 @@
-//! Variables that processes with code of others may see.
+//! Environment variables that processes with untrusted code may see.
 
 use std::ffi::{OsStr, OsString};
 
-/// Variables for the location of programs, libraries and devices, and for the encoding of text. Nothing that can hold a secret, and nothing that
-/// changes how PyTorch, Triton or Python behave.
+/// Variables for the location of programs, libraries and devices, and for the encoding of text. The list has no variable that can contain
+/// a secret, and none that changes how PyTorch, Triton or Python behave.
 const KEPT: &[&str] = &[
     "PATH",
     "LD_LIBRARY_PATH",
@@ -33,7 +33,7 @@ pub(crate) fn clean() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_kept(name))
 }
 
-/// True if a variable is on the list.
+/// Returns whether a variable is on the list.
 pub(crate) fn is_kept(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| KEPT.contains(&name))
 }

@@ -4,13 +4,13 @@ use std::io;
 
 use crate::{inputs::UnknownContent, zygote_config::ZygoteError};
 
-/// Reason for an evaluation without verdict. Neither the candidate nor the graph is at fault.
+/// Reason for an evaluation without a verdict. Neither the candidate nor the graph is at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
     /// The fork server does not work.
     #[error(transparent)]
     Zygote(#[from] ZygoteError),
-    /// The system refused an operation.
+    /// An operation of the system failed.
     #[error("cannot evaluate: {0}")]
     Io(#[from] io::Error),
     /// The settings name contents that do not exist.

@@ -1,4 +1,4 @@
-//! The smallest failing part by a referee, and the part as a sample.
+//! Search for the smallest failing part with a referee, and writing of this part as a sample.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub enum BisectError {
     /// The referee failed.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// The values of the graph are not known, so that its parts have no inputs.
+    /// The values of the graph are unknown, so parts of the graph have no inputs.
     #[error("the values of the graph are not known")]
     Values(#[from] passnet_services::HelperError),
     /// The part cannot be written.
@@ -25,7 +25,7 @@ pub enum BisectError {
     Sample(#[from] passnet_graphnet::Error),
 }
 
-/// Finds the smallest part on which a candidate fails, in at most `most` evaluations. `None` if the whole does not fail.
+/// Finds the smallest part on which a candidate fails, in at most `most` evaluations. Returns `None` if the whole graph does not fail.
 ///
 /// # Errors
 /// If an evaluation cannot run, or the graph cannot be run for its values.
@@ -35,7 +35,7 @@ pub fn smallest_part(
     candidate: &Candidate,
     most: usize,
 ) -> Result<Option<Bisection>, BisectError> {
-    // Values cost a run of the whole graph in a helper: only a graph that fails needs them.
+    // To obtain the values, a helper runs the whole graph. This is done only for a graph that fails.
     if !referee.check(sample, candidate)?.status.is_failure() {
         return Ok(None);
     }
@@ -44,7 +44,7 @@ pub fn smallest_part(
 }
 
 impl Bisection {
-    /// Writes the part as a sample; its `graph_net.json` says who failed and how.
+    /// Writes the part as a sample. Its `graph_net.json` names the author and the failure.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -62,7 +62,7 @@ impl Bisection {
             model_name: Some(self.sample.id().graph.clone()),
             ..GraphNetMeta::default()
         };
-        // Plain data: writing it as JSON does not fail.
+        // The value is plain data, so converting it to JSON does not fail.
         meta.other.insert(BISECTED_KEY.to_owned(), serde_json::to_value(found).unwrap_or_default());
         let sample = Sample {
             graph: self.sample.graph().clone(),

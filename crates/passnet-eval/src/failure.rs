@@ -78,7 +78,8 @@ pub(crate) fn of_candidate(fault: WorkerFault, phase: &str) -> Result<Failure, W
     })
 }
 
-/// Returns the failure for a fault of the reference's worker: the graph cannot be judged.
+/// Returns the failure for a fault of the reference's worker: the graph cannot be judged. If the graph is not to blame, the fault itself
+/// is the error.
 pub(crate) fn of_reference(fault: WorkerFault, phase: &str) -> Result<Failure, WorkerFault> {
     let (code, message) = match fault {
         WorkerFault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
@@ -158,7 +159,7 @@ pub(crate) fn no_match(passes: &[PassReport]) -> Failure {
         .with_detail(ReasonDetail { passes: passes.to_vec(), ..ReasonDetail::default() })
 }
 
-/// Returns code in quotes, unless it is a description that contains quotes.
+/// Returns code in backquotes. A description that already contains quotes is returned unchanged.
 fn quoted(text: &str) -> String {
     if text.contains('`') { text.to_owned() } else { format!("`{text}`") }
 }

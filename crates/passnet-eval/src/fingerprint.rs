@@ -1,4 +1,4 @@
-//! Hardware and versions, which can change a timing.
+//! Fingerprint of the machine: hardware and versions that can change a timing.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! Values of a graph's inputs, made from the metas of its sample. The rules are in `docs/reference/inputs.md`.
+//! Values of a graph's inputs, made from the metadata of its sample. The rules are in `docs/reference/inputs.md`.
 
 mod content;
 mod discrete;
@@ -28,19 +28,19 @@ pub enum InputError {
         /// Shape of the tensor.
         shape: Vec<u64>,
     },
-    /// Literal data of another length than the shape.
+    /// The number of literals differs from the number of elements of the shape.
     #[error("input `{name}`: `data` has {found} values, shape {shape:?} needs {expected}")]
     DataLength {
         /// Parameter name.
         name: String,
         /// Shape of the tensor.
         shape: Vec<u64>,
-        /// Elements of the shape.
+        /// Number of elements of the shape.
         expected: u64,
-        /// Literals given.
+        /// Number of literals.
         found: usize,
     },
-    /// `min_val` above `max_val`, or not a number.
+    /// `min_val` is above `max_val`, or one of them is NaN.
     #[error("input `{name}`: no integer lies in [{min}, {max}]; correct min_val and max_val")]
     EmptyRange {
         /// Parameter name.
@@ -62,8 +62,7 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
     bytes.ok_or_else(|| InputError::TooLarge { name: meta.name.clone(), shape: meta.shape.clone() })
 }
 
-/// Makes the values of one input: contiguous, row-major. They depend on the seed, the name, the metadata and the
-/// content, and on nothing else.
+/// Makes the values of one input, contiguous and row-major. They depend only on the seed, the name, the metadata and the content.
 ///
 /// # Errors
 /// If the metadata contradicts itself.
@@ -107,8 +106,8 @@ fn fill_by_type(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [
     }
 }
 
-/// Splits `out` into parts of whole groups of four elements and fills them, on several threads if there is much to
-/// do. `fill` gets the index of the part's first element.
+/// Splits `out` into parts of whole groups of four elements and fills the parts, on several threads if `out` is large. `fill` gets the
+/// index of the part's first element.
 fn in_parallel(out: &mut [u8], element: usize, fill: impl Fn(u64, &mut [u8]) + Sync) {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     if out.len() / element < PARALLEL_ELEMENTS || threads == 1 {
@@ -123,7 +122,7 @@ fn in_parallel(out: &mut [u8], element: usize, fill: impl Fn(u64, &mut [u8]) + S
     });
 }
 
-/// Integers, uniform between two bounds, both included.
+/// Fills `out` with integers that are uniform between two bounds, both included.
 fn fill_range(meta: &TensorMeta, stream: Stream, (min, max): (f64, f64), out: &mut [u8]) -> Result<(), InputError> {
     let (low, high) = (min.ceil() as i128, max.floor() as i128);
     let bits = meta.dtype.size() as u32 * 8;
@@ -150,7 +149,7 @@ fn fill_range(meta: &TensorMeta, stream: Stream, (min, max): (f64, f64), out: &m
 }
 
 fn fill_literal_int(meta: &TensorMeta, out: &mut [u8]) {
-    // Without literals and without a range zeros stay: the only integer that indexes every table.
+    // Without literals and without a range, all elements stay zero: no other integer is a valid index of every table.
     let size = meta.dtype.size();
     for (element, value) in out.chunks_mut(size).zip(meta.data.iter().flatten()) {
         let value = match *value {
@@ -198,7 +197,7 @@ fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: 
     }
 }
 
-/// Real parts as for a real type, imaginary parts zero.
+/// Fills a complex tensor: real parts as for a real type, imaginary parts zero.
 fn fill_complex<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
     let rule = FloatRule::of(meta, content);
     in_parallel(out, 2 * R::SIZE, |first, part| {
@@ -223,11 +222,11 @@ fn reverse_middle(out: &mut [u8], size: usize) {
     }
 }
 
-/// Tensors with fewer elements stay finite: a scale or a bias that is NaN would make the whole result NaN and hide everything.
+/// Tensors with fewer elements stay finite: a NaN in a scale or a bias would make the whole result NaN and hide all differences.
 const NON_FINITE_ELEMENTS: usize = 4;
 
-/// Replaces up to three elements, but at most a quarter of all, by NaN, infinity and negative infinity, in this order.
-/// Tensors that the metadata bounds or gives literally are left alone: the graph may use them as indices or variances.
+/// Replaces up to three elements, but at most a quarter of all, by NaN, infinity and negative infinity, in this order. Tensors with
+/// bounds or literals in their metadata are left unchanged: the graph may use them as indices or variances.
 fn place_non_finite(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     let is_free = meta.data.is_none() && meta.min_val.is_none() && meta.max_val.is_none();
     let size = meta.dtype.size();
@@ -235,7 +234,7 @@ fn place_non_finite(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     if !(meta.dtype.is_float() && is_free) || count < NON_FINITE_ELEMENTS {
         return;
     }
-    // Groups are used from the other end than those of the values.
+    // These random groups come from the end of the stream, because the values use groups from its beginning.
     let [first, low, high, _] = stream.group(u64::MAX);
     let distance = 1 + (u64::from(low) | u64::from(high) << 32) % (count as u64 / 4);
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -274,7 +273,7 @@ fn literal(value: TensorValue) -> f64 {
     }
 }
 
-/// Rule that makes floating-point values of one tensor from standard normal ones.
+/// Rule that makes the floating-point values of one tensor from standard normal variates.
 struct FloatRule<'a> {
     data: Option<&'a [TensorValue]>,
     mean: f64,
@@ -296,7 +295,7 @@ impl<'a> FloatRule<'a> {
         }
     }
 
-    /// True if values depend on a normal variate. A value that is not finite is repaired by one.
+    /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
     fn draws(&self) -> bool {
         if self.content == Content::Varied {
             return true;
@@ -318,7 +317,7 @@ impl<'a> FloatRule<'a> {
             let value = if self.content == Content::Varied { vary(self.mean, normal) } else { self.mean };
             return self.within(value, normal, 100.0);
         }
-        // Rounded after each operation, as the type's own arithmetic would.
+        // The value is rounded after each operation, as in arithmetic of the type itself.
         let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * 0.2);
         let random = R::round(scaled + self.mean);
         match self.content {
@@ -333,7 +332,7 @@ impl<'a> FloatRule<'a> {
         }
     }
 
-    /// Applies the tensor's own bounds, replaces values that are not finite, and applies the general bound.
+    /// Applies the bounds of the tensor's metadata, replaces values that are not finite, and applies the general bound.
     fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
         let value = value.max(self.min).min(self.max);
         let value = if value.is_finite() { value } else { normal * 0.01 };
@@ -341,7 +340,8 @@ impl<'a> FloatRule<'a> {
     }
 }
 
-/// Returns a neighbour of a constant: half to one and a half times it, or a small normal for zero. Sentinels stay.
+/// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, or a small normal variate for zero. Sentinels are returned
+/// unchanged.
 fn vary(constant: f64, normal: f64) -> f64 {
     if constant == 0.0 {
         0.5 * normal

@@ -1,4 +1,4 @@
-//! The integrity rules, before anything of a pass directory runs.
+//! Check of the integrity rules before any code of a pass directory runs.
 
 use passnet_lint::{Finding, Position, lint_dir};
 use passnet_record::{
@@ -7,12 +7,13 @@ use passnet_record::{
 
 use crate::failure::Failure;
 
-/// Rules about what cannot be read at all. Breaking them is a mistake like any other that a compiler finds.
+/// Rules about files that cannot be parsed. A violation is an ordinary mistake, like an error that a compiler finds, and not a breach of
+/// integrity.
 const MALFORMED: &[&str] = &["PN103", "PN105", "PN301"];
-/// Maximum number of findings that are reported.
+/// Largest number of findings that are reported.
 const SHOWN: usize = 10;
 
-/// Returns the failure of a pass directory that breaks a rule. The reason's code is the id of the rule that decided.
+/// Returns the failure of a pass directory that breaks a rule. The code of the reason is the id of the decisive rule.
 pub(crate) fn violation(passes: &PassDirectory) -> Option<Failure> {
     let files: Vec<_> = passes.files().iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     let findings = lint_dir(&files);
@@ -46,8 +47,8 @@ fn recorded(finding: &Finding) -> BrokenRule {
     }
 }
 
-/// Returns the failure that the worker's notes on a rewrite show. `replacement_args` may select inputs of the pattern. It may
-/// neither compute with them, because only replacement functions are watched, nor change the graph.
+/// Returns the failure that the worker's notes on a rewrite show, if any. `replacement_args` may only select inputs of the pattern. It
+/// must not compute with them, because only replacement functions are watched, and it must not change the graph.
 pub(crate) fn computed_arguments(notes: &[WorkerNote]) -> Option<Failure> {
     let changed = notes.iter().find_map(|note| match note {
         WorkerNote::ChangesGraph { pass, node } => Some((pass, node)),
@@ -70,7 +71,7 @@ pub(crate) fn computed_arguments(notes: &[WorkerNote]) -> Option<Failure> {
     Some(Failure::new(Status::Integrity, "computes_in_args", message))
 }
 
-/// Returns the failure that the watch over replacement functions saw in a call.
+/// Returns the failure that the watch over replacement functions saw in a call, if any.
 pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
     let broken = notes.iter().find_map(|note| match note {
         WorkerNote::Violation(violation) if *violation != WatchFinding::MakesTensors => Some(violation),
@@ -130,7 +131,8 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
     Some(Failure::new(Status::Integrity, code, message))
 }
 
-/// Returns a finding as a line, with its rule where that is not the one of `decisive`, which the failure's code names.
+/// Returns a finding as a line of text. The line names the rule if it differs from the rule of `decisive`, which is already the code of
+/// the failure.
 fn describe(finding: &Finding, decisive: &Finding) -> String {
     let Finding { file, start, rule, name, message, help, .. } = finding;
     let rule = if *rule == decisive.rule { String::new() } else { format!("{rule} ({name}): ") };

@@ -1,4 +1,4 @@
-//! The one fork server that runs at a time.
+//! Start and restart of the fork server. At most one runs at a time.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use crate::{
     zygote_config::{ZygoteConfig, ZygoteError},
 };
 
-/// Keeps one fork server running: starts it when first asked, and again after it has died.
+/// Keeps one fork server running: starts it on the first request, and again after it has died.
 #[derive(Debug)]
 pub struct Launcher {
     config: ZygoteConfig,
@@ -25,7 +25,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Starts nothing yet.
+    /// Creates a launcher. The fork server is started on the first request.
     pub fn new(config: ZygoteConfig) -> Self {
         Self { config, current: Mutex::new(None), pid: Arc::default(), is_halted: AtomicBool::new(false) }
     }
@@ -33,7 +33,7 @@ impl Launcher {
     /// Returns the running fork server.
     ///
     /// # Errors
-    /// If it cannot be started, or was halted.
+    /// If the fork server cannot be started, or evaluations are halted.
     pub fn zygote(&self) -> Result<Arc<Zygote>, ZygoteError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_halted() {
@@ -50,12 +50,11 @@ impl Launcher {
         Ok(zygote)
     }
 
-    /// Kills the fork server with all that is below it, compilers too, and starts no other until [`Self::resume`]. Waits for
-    /// nothing: evaluations end by themselves once their workers are gone. A server that is being started when this is called may
-    /// survive it; the next call finds it.
+    /// Kills the fork server with all its descendants, including compilers. No other server is started until [`Self::resume`]. Returns
+    /// without waiting: evaluations end by themselves once their workers are dead. A server that is just being started may survive this
+    /// call; the next call kills it.
     pub(crate) fn halt(&self) {
-        // The flag precedes the kill. An evaluation that loses its workers looks at it, and would otherwise blame the
-        // candidate.
+        // The flag is set before the kill. An evaluation that loses its workers reads the flag, and would otherwise blame the candidate.
         self.is_halted.store(true, Ordering::SeqCst);
         let pid = self.pid.load(Ordering::SeqCst);
         if pid > 0 {
@@ -64,12 +63,12 @@ impl Launcher {
         }
     }
 
-    /// True between [`Self::halt`] and [`Self::resume`].
+    /// Returns true between [`Self::halt`] and [`Self::resume`].
     pub(crate) fn is_halted(&self) -> bool {
         self.is_halted.load(Ordering::SeqCst)
     }
 
-    /// Allows evaluations again.
+    /// Allows evaluations after [`Self::halt`].
     pub(crate) fn resume(&self) {
         self.is_halted.store(false, Ordering::SeqCst);
     }

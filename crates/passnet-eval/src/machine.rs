@@ -1,4 +1,4 @@
-//! The resources of evaluations that all threads share.
+//! Resources of evaluations that all threads share.
 
 use std::{io, sync::Arc};
 
@@ -19,7 +19,7 @@ pub(crate) struct Machine {
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) lock: DeviceLock,
     pub(crate) cores: Cores,
-    /// Passes share the cache of compiled kernels with the other authors.
+    /// True if passes share the cache of compiled kernels with other authors.
     pub(crate) shares_kernels: bool,
 }
 
@@ -36,7 +36,8 @@ impl Machine {
     }
 }
 
-/// Returns a fork server that hides environment variables from workers that will be confined.
+/// Returns the launcher of a fork server. If workers will be confined, the fork server gets only the environment variables of an
+/// allow-list.
 pub(crate) fn launcher(options: &RefereeOptions) -> Arc<Launcher> {
     let clean_environment = options.defences.sandbox;
     Arc::new(Launcher::new(ZygoteConfig { clean_environment, ..options.zygote.clone() }))

@@ -13,6 +13,6 @@ pub struct RefereeOptions {
     pub defences: Defences,
     /// Directory for compiled kernels of trusted authors; `None` for no such cache.
     pub cache: Option<PathBuf>,
-    /// Evaluations that run at a time. Only measuring is exclusive.
+    /// Number of evaluations that run at the same time. Only measurements are exclusive.
     pub jobs: usize,
 }

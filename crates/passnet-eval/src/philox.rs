@@ -1,11 +1,10 @@
-//! Random numbers that depend on nothing but a key and a position.
+//! Random numbers that depend only on a key and a position.
 //!
-//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011) maps a 64-bit
-//! key and a 128-bit counter to 128 random bits. The key is the seed; the counter is (index of the group of four
-//! elements, hash of the tensor's name). Any part of any tensor can therefore be made by any thread in any order, and
-//! no tensor's values depend on which others exist.
+//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011) maps a 64-bit key and a 128-bit
+//! counter to 128 random bits. The key is the seed; the counter is (index of the group of four elements, hash of the tensor's name).
+//! Threads can therefore make any part of any tensor in any order, and the values of a tensor do not depend on the other tensors.
 
-/// One stream: a seed and the name of the tensor that is filled.
+/// A stream of random numbers, given by a seed and the name of the tensor that is filled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
     key: [u32; 2],
@@ -13,7 +12,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Returns the stream of a name under a seed.
+    /// Returns the stream for a name and a seed.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         let hash = blake3::hash(name.as_bytes());
         let (words, _) = hash.as_bytes().as_chunks();
@@ -24,12 +23,12 @@ impl Stream {
         Self { key: [seed as u32, (seed >> 32) as u32], name }
     }
 
-    /// 128 random bits.
+    /// Returns 128 random bits.
     pub(crate) fn group(self, index: u64) -> [u32; 4] {
         philox([index as u32, (index >> 32) as u32, self.name[0], self.name[1]], self.key)
     }
 
-    /// Four standard normal variates (Box-Muller on the group's two pairs of words). The largest magnitude is 6.76.
+    /// Returns four standard normal variates (Box-Muller on the two pairs of words of the group). The largest magnitude is 6.76.
     pub(crate) fn normals(self, index: u64) -> [f64; 4] {
         let [a, b, c, d] = self.group(index);
         let ([x, y], [z, w]) = (box_muller(a, b), box_muller(c, d));
@@ -37,11 +36,11 @@ impl Stream {
     }
 }
 
-/// Groups that [`Stream::fill_normals`] makes at a time: the arrays of one batch stay in the nearest cache.
+/// Number of groups that [`Stream::fill_normals`] makes at a time, so that the arrays of one batch stay in the first-level cache.
 pub(crate) const BATCH: usize = 16;
 
 impl Stream {
-    /// The normals of up to [`BATCH`] consecutive groups: [`Self::normals`] of each, several at a time.
+    /// Fills `out` with the normal variates of up to [`BATCH`] consecutive groups. The values are those of [`Self::normals`].
     pub(crate) fn fill_normals(self, first: u64, out: &mut [[f64; 4]; BATCH]) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -58,8 +57,8 @@ impl Stream {
         self.fill_normals_of(first, out);
     }
 
-    /// Written so that the compiler uses the vectors that the caller is compiled for. Each step is one IEEE operation in
-    /// any case: the values do not depend on it.
+    /// Fills `out`, in a form that the compiler turns into the vector instructions that the caller is compiled for. Each step is one IEEE
+    /// operation in any case, so the values do not depend on the vector length.
     #[expect(clippy::needless_range_loop, reason = "plain loops over lanes are what the compiler makes vectors of")]
     #[inline(always)]
     fn fill_normals_of(self, first: u64, out: &mut [[f64; 4]; BATCH]) {
@@ -69,7 +68,7 @@ impl Stream {
             (0..4).for_each(|word| words[word][lane] = group[word]);
         }
         for pair in 0..2 {
-            // One plain loop per step: closures would be compiled without the caller's vectors.
+            // Each step is a plain loop, because closures would be compiled without the caller's vector instructions.
             let [mut radii, mut sines, mut cosines] = [[0.0; BATCH]; 3];
             for lane in 0..BATCH {
                 radii[lane] = radius(words[2 * pair][lane]);
@@ -115,14 +114,14 @@ fn radius(word: u32) -> f64 {
     (-2.0 * ln((f64::from(word) + 0.5) * 2.0_f64.powi(-32))).sqrt()
 }
 
-/// Natural logarithm of a normal number in (0, 1), to about 1e-12. Written out, as are sine and cosine, because the
-/// platform's own differ in the last bits from one C library to the next, and inputs must not.
+/// Returns the natural logarithm of a normal number in (0, 1), to about 1e-12. The logarithm, sine and cosine are implemented here
+/// because those of C libraries differ in the last bits, and inputs must be the same everywhere.
 #[inline(always)]
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = ((bits >> 52) & 0x7ff) as i32 - 1023;
     let mut mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 1023 << 52);
-    // No branch here and below: on random numbers each would be mispredicted half of the time.
+    // There are no branches here and below, because on random numbers each branch would be mispredicted half of the time.
     let high = mantissa > std::f64::consts::SQRT_2;
     mantissa *= if high { 0.5 } else { 1.0 };
     exponent += i32::from(high);
@@ -133,10 +132,10 @@ fn ln(x: f64) -> f64 {
     f64::from(exponent) * std::f64::consts::LN_2 + 2.0 * s * sum
 }
 
-/// Sine and cosine of `word / 2^32` of a turn, to about 1e-12.
+/// Returns sine and cosine of `word / 2^32` of a turn, to about 1e-12.
 #[inline(always)]
 fn sin_cos_turn(word: u32) -> (f64, f64) {
-    // The nearest quarter turn, and what is left of the angle: at most an eighth of a turn either way.
+    // The angle is split into the nearest quarter turn and a rest of at most an eighth of a turn in either direction.
     let quadrant = word.wrapping_add(1 << 29) >> 30;
     let rest = word.wrapping_sub(quadrant << 30) as i32;
     let x = f64::from(rest) * (std::f64::consts::TAU * 2.0_f64.powi(-32));
@@ -154,7 +153,7 @@ fn flip_sign(value: f64, bits: u32) -> f64 {
     f64::from_bits(value.to_bits() ^ u64::from(bits >> 1 & 1) << 63)
 }
 
-/// Returns a polynomial, its highest coefficient first.
+/// Returns the value of a polynomial at `x`. `terms` are its coefficients, the highest first.
 #[inline(always)]
 fn horner<const N: usize>(x: f64, terms: [f64; N]) -> f64 {
     let mut sum = 0.0;

@@ -1,9 +1,9 @@
-//! Contents of timed calls: for each input a pool of random values. Each call sees another window of it.
+//! Contents of timed calls. Each input has a pool of random values, and each call sees a different window of the pool.
 //!
-//! A window begins one element after the one before it, so that all elements change from call to call, at the price of a
-//! copy. To those of floating-point types, further random values are added, which begin at another place in each call: so no
-//! call sees a value of an earlier one, and results cannot be found among those of earlier calls. The workers make the copies
-//! and sums, in the same tensors, between the calls.
+//! A window begins one element after the previous window, so all elements change from call to call, and a call costs only one copy.
+//! Floating-point values get further random values, the addends, which begin at a different place in each call. No call therefore sees a
+//! value of an earlier call, and results cannot be taken from earlier calls. Between the calls, the workers compute the copies and sums
+//! in the same tensors.
 
 use std::{fs::File, io, os::fd::AsFd as _, time::Instant};
 
@@ -16,21 +16,21 @@ use crate::{
     worker::{Worker, WorkerFault},
 };
 
-/// Windows of a pool, a power of two: more than a measurement has calls, so that none sees what another one saw.
+/// Number of windows of a pool, a power of two. A measurement has fewer calls, so each call sees a different window.
 const WINDOWS: u64 = 8192;
-/// The same where many inputs have pools. Such graphs are slow, and their blocks have few calls.
+/// Number of windows of a pool if many inputs have pools. Such graphs are slow, and their blocks have few calls.
 const FEW_WINDOWS: u64 = 2048;
-/// Inputs from which on there are fewer windows.
+/// Number of inputs from which on pools have [`FEW_WINDOWS`].
 const MANY_INPUTS: usize = 16;
 
-/// Values that are added, repeated behind their end: a prime number, which no size of a dimension divides.
+/// Number of addends, which are repeated behind their end. It is a prime number, so that no size of a dimension divides it.
 const ADDENDS: u64 = 4099;
-/// Shares of the deviation that values and addends have. The squares add up to one, and a value hardly depends on the one
-/// [`ADDENDS`] elements before it: a correlation of 0.08.
+/// Shares of the standard deviation that values and addends have. Their squares add up to one. A value hardly depends on the value
+/// [`ADDENDS`] elements before it: their correlation is 0.08.
 const SHARES: [f64; 2] = [0.96, 0.28];
-/// Largest magnitude of a normal variate (`philox`).
+/// Upper bound of the magnitude of a normal variate (`philox`).
 const LARGEST_NORMAL: f64 = 6.77;
-/// Factor of all deviations, and bound of all values (`inputs`).
+/// Factor of all standard deviations, and bound of all values (`inputs`).
 const SCALE: f64 = 0.2;
 const BOUND: f64 = 100.0;
 
@@ -44,7 +44,7 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Draws pools under a seed, with at least `calls` windows. Inputs of the names `fixed` do not change between calls.
+    /// Draws pools from a seed, with at least `calls` windows. Inputs whose names are in `fixed` do not change between calls.
     pub(crate) fn new(
         metas: &[TensorMeta],
         seed: u64,
@@ -71,7 +71,7 @@ impl Pools {
         })
     }
 
-    /// Returns the same contents in each call.
+    /// Returns pools with which each call sees the same contents.
     pub(crate) fn fixed(metas: &[TensorMeta], seed: u64, limit: u64) -> Result<Self, BlockError> {
         Self::build(metas, limit, (seed, WINDOWS), |meta| {
             Ok(Drawn { values: fill(meta, seed, Content::Random)?, windows: 1, addends: None })
@@ -111,7 +111,7 @@ impl Pools {
         Ok(Self { file, pools, seed, windows })
     }
 
-    /// Largest number of calls of a measurement that see a content each.
+    /// Returns the largest number of calls that each see a different content.
     pub(crate) fn calls(&self) -> u64 {
         self.windows
     }
@@ -124,11 +124,11 @@ impl Pools {
     /// Returns the windows of the calls of a measurement from number `first` on.
     pub(crate) fn windows(&self, first: u64) -> Vec<Windows> {
         let of = |pool: &Pool| {
-            // The last groups of the stream: the elements of the pool come from the first ones.
+            // The last groups of the stream are used, because the elements of the pool come from the first groups.
             let stream = Stream::new(self.seed, &pool.window.name);
             let [low, high, step, _] = stream.group(u64::MAX);
             let start = u64::from(low) | u64::from(high) << 32;
-            // An odd step goes through all windows, whose number is a power of two, before one comes back.
+            // The number of windows is a power of two, so an odd step visits all windows before it repeats one.
             let step = u64::from(step) | 1;
             let start = start.wrapping_add(first.wrapping_mul(step)) % pool.windows;
             let [from, by, _, _] = stream.group(u64::MAX - 1).map(u64::from);
@@ -187,7 +187,7 @@ struct Drawn {
 
 type ValueBounds = (Option<f64>, Option<f64>);
 
-/// The two parts of an input's values: their sums are normal as the input's rule has it.
+/// The two parts of an input's values. Their sums have the normal distribution of the input's rule.
 struct Parts {
     values: TensorMeta,
     addends: TensorMeta,
@@ -195,7 +195,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// `None` where values are not sums: other types than floating-point ones, and rules whose general bound takes effect.
+    /// Returns the parts; `None` where values are not sums, because the type is not a floating-point type or the general bound of values
+    /// takes effect.
     fn of(meta: &TensorMeta) -> Option<Self> {
         let (mean, std) = (meta.mean.unwrap_or(0.0), meta.std.unwrap_or(0.1));
         let is_real = matches!(meta.dtype, DType::Float64 | DType::Float32 | DType::Float16 | DType::BFloat16);
@@ -214,14 +215,14 @@ impl Parts {
         let addends =
             TensorMeta { name: format!("{} addends", meta.name), shape: vec![ADDENDS], ..part(0.0, SHARES[1]) };
         let rounded = |bound: f64| rounded(meta.dtype, bound.clamp(-BOUND, BOUND));
-        // Most bounds are far from all values.
+        // Bounds that no value can reach are left out.
         let low = meta.min_val.filter(|low| *low > -BOUND).map(rounded);
         let high = meta.max_val.filter(|high| *high < BOUND).map(rounded);
         Some(Self { values: part(mean, SHARES[0]), addends, bounds: (low, high) })
     }
 }
 
-/// True if the values of an input are drawn: not literal, not constant.
+/// Returns whether the values of an input are random: neither literal nor constant.
 fn is_drawn(meta: &TensorMeta) -> bool {
     let is_range = matches!((meta.min_val, meta.max_val), (Some(min), Some(max)) if min < max);
     if meta.numel().is_none_or(|numel| numel == 0) {
@@ -279,11 +280,11 @@ mod tests {
         // Three elements of 16 bits: values may repeat, places do not.
         assert!(distinct(1) >= 490);
         assert_eq!(contents[0].iter().map(Vec::len).collect::<Vec<_>>(), [20_000, 6, 28]);
-        // A value is one of an earlier call by chance only: in 0.7 % of cases, by the density of numbers of 32 bits.
+        // A value equals a value of an earlier call only by chance: in 0.7 % of cases, given the density of 32-bit numbers.
         let words = |call: usize| contents[call][0].as_chunks::<4>().0.iter().copied();
         let earlier: BTreeSet<_> = (0..20).flat_map(words).collect();
         assert!(words(20).filter(|word| earlier.contains(word)).count() < 200);
-        // No element keeps its place.
+        // No element has the same value in both calls.
         let same = contents[0][0].as_chunks::<4>().0.iter().zip(contents[1][0].as_chunks::<4>().0);
         assert!(same.filter(|(a, b)| a == b).count() < 10);
     }
@@ -319,7 +320,7 @@ mod tests {
         assert!(Pools::new(&metas, 9, 20_000, &[], 0).unwrap().calls() >= 20_000);
     }
 
-    /// Attacks that know the contents of timed calls have them from here.
+    /// Attacks that know the contents of timed calls rely on these values.
     #[test]
     fn the_contents_without_a_secret_are_those_that_attacks_know() {
         let seeds = Seeds::draw(&settings::sound(Device::Cpu), false).unwrap();

@@ -1,4 +1,4 @@
-//! Proof of the sandbox: real workers try to get out, and to do what has to work inside.
+//! Test of the sandbox: real workers try to escape, and try the operations that passes need.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 const MIB: u64 = 1 << 20;
-/// Memory of the worker that tries to take more.
+/// Memory limit, in bytes, of the worker that tries to take more.
 const MEMORY: u64 = 512 * MIB;
 
 /// One thing that a worker tried.
@@ -30,22 +30,22 @@ const MEMORY: u64 = 512 * MIB;
 pub struct Attempted {
     /// Description of the attempt.
     pub what: String,
-    /// True if the outcome is right: stopped, if it leads out of the sandbox; done, if a pass needs it.
+    /// True if the outcome is right: an attempt to escape was stopped, or an operation that passes need succeeded.
     pub good: bool,
-    /// Cause of the stop, or result.
+    /// Reason why the attempt was stopped, or its result.
     pub detail: String,
 }
 
-/// Proof of the sandbox on this machine.
+/// Result of the test of the sandbox on this machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Proof {
-    /// `enforced` or why not, by layer.
+    /// State of each layer: `enforced`, or the reason why not.
     pub layers: BTreeMap<String, String>,
-    /// Ways out. All have to be closed.
+    /// Attempts to escape. All have to be stopped.
     pub ways_out: Vec<Attempted>,
-    /// Facilities that passes need. All have to work.
+    /// Operations that passes need. All have to work.
     pub needs: Vec<Attempted>,
-    /// Median time to fork a worker until it is ready, with the sandbox and without, in nanoseconds.
+    /// Median time from the fork of a worker until it is ready, with the sandbox and without, in nanoseconds.
     pub start_ns: [u64; 2],
 }
 
@@ -84,7 +84,7 @@ impl Prover<'_> {
         start(&self.referee.machine().launcher.zygote()?, &options)
     }
 
-    /// Attempts that change nothing even where they succeed.
+    /// Makes attempts that have no effect on the machine even if they succeed.
     fn harmless(&mut self, proof: &mut Proof) -> Result<(), EvalError> {
         let outside = self.scratch.path().join("outside");
         fs::create_dir(&outside)?;
@@ -151,7 +151,7 @@ impl Prover<'_> {
             ("run a Triton kernel", "triton", &device),
             ("compile with TorchInductor", "inductor", &device),
         ] {
-            // One worker each: a device that does not work is no reason for a compiler not to.
+            // Each attempt has a separate worker, so that a broken device does not make the test of the compiler fail.
             let mut worker = self.worker(|_| ())?;
             let (done, detail) = try_out(&mut worker, attempt, argument)?;
             proof.needs.push(Attempted { what: what.to_owned(), good: done, detail });
@@ -159,7 +159,7 @@ impl Prover<'_> {
         Ok(())
     }
 
-    /// Attempts to exhaust the machine, far enough to see that they are stopped.
+    /// Makes attempts to exhaust the machine, only as far as needed to see that they are stopped.
     fn limits(&mut self, proof: &mut Proof) -> Result<(), EvalError> {
         let (disk, memory, log) = ((2048 * MIB).to_string(), (2 * MEMORY).to_string(), (512 * MIB).to_string());
         for (what, attempt, argument) in [
@@ -180,7 +180,7 @@ impl Prover<'_> {
         Ok(())
     }
 
-    /// A process that has left its session and its parents must not outlive its worker.
+    /// Tests that a process which has left its session and its parents does not outlive its worker.
     fn daemon(&mut self, proof: &mut Proof) -> Result<(), EvalError> {
         let name = format!("pn-{}", std::process::id());
         let mut worker = self.worker(|_| ())?;
@@ -203,7 +203,7 @@ impl Prover<'_> {
         Ok(())
     }
 
-    /// Returns the median of some forks, until the worker says that it is ready.
+    /// Returns the median time of some forks, each until the worker reports that it is ready, in nanoseconds.
     fn time_to_start(&mut self, sandbox: bool) -> Result<u64, EvalError> {
         let mut times = Vec::new();
         for _ in 0..7 {
@@ -216,10 +216,10 @@ impl Prover<'_> {
     }
 }
 
-/// Variables with the location of PassNet itself; workers get it in other ways.
+/// Prefixes of variables with the location of PassNet. Workers get this location in other ways.
 const OWN_VARIABLES: &[&str] = &["PASSNET_", "_"];
 
-/// Numbers of system calls that Python has no name for, on this architecture.
+/// Returns the number of a system call that Python has no name for, on this architecture.
 fn libc_number(name: &str) -> String {
     let number = match (name, cfg!(target_arch = "x86_64")) {
         ("io_uring_setup", _) => 425,

@@ -30,7 +30,7 @@ use crate::{
     zygote_config::ZygoteError,
 };
 
-/// A verdict and the blobs that it refers to.
+/// A verdict with the blobs that it refers to.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     pub verdict: Verdict,
@@ -44,7 +44,7 @@ pub struct Referee {
     machine: Machine,
     fingerprint: Fingerprint,
     adversarial: Vec<Content>,
-    /// Settings, machine and defences: the part of content keys that all evaluations share.
+    /// Hash of settings, machine and defences: the part of content keys that all evaluations share.
     identity: ContentId,
 }
 
@@ -59,18 +59,17 @@ fn identity(settings: &RunSettings, fingerprint: &Fingerprint, defences: Defence
 }
 
 impl Referee {
-    /// Starts the fork server and records the machine.
+    /// Starts the fork server and determines the fingerprint of the machine.
     ///
     /// # Errors
-    /// If the interpreter does not work or the settings make no sense.
+    /// If the interpreter does not work, or the settings are invalid.
     pub fn new(settings: RunSettings, options: RefereeOptions) -> Result<Self, EvalError> {
         crate::scratch::sweep();
         let launcher = launcher(&options);
         Self::with_launcher(settings, options, launcher)
     }
 
-    /// Returns a referee with other settings and defences. It shares this one's fork server, unless the one confines
-    /// workers and the other does not.
+    /// Returns a referee with other settings and defences. Both referees share a fork server, unless only one of them confines workers.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -96,21 +95,21 @@ impl Referee {
         Ok(Self { machine: Machine::new(settings, options, launcher)?, fingerprint, adversarial, identity })
     }
 
-    /// Returns a referee for passes of the built-in author alone. These passes are trusted not to change each other's kernels, so
-    /// each kernel is compiled once and not in every evaluation. Checks and measurements are the same, but workers that share a
-    /// directory have no process namespace.
+    /// Returns a referee that may only evaluate passes of the built-in author. These passes are trusted not to change each other's
+    /// kernels, so each kernel is compiled once and not in every evaluation. Checks and measurements are the same, but workers that share
+    /// a directory have no process namespace.
     #[must_use]
     pub fn sharing_kernels(mut self) -> Self {
         self.machine.shares_kernels = self.machine.options.cache.is_some();
         if self.machine.shares_kernels {
-            // Such workers have no process namespace, so their verdicts must not replace those of confined ones.
+            // Such workers have no process namespace, so their verdicts must not be reused for workers that have one.
             self.identity = ContentId::of_parts([self.identity.as_str().as_bytes(), b"shares kernels"]);
         }
         self
     }
 
-    /// The same for verdicts that another machine reaches under the same settings: content keys and the fingerprint are
-    /// those of that machine.
+    /// Returns a referee with the fingerprint and content keys of another machine, for verdicts that the other machine reaches with the
+    /// same settings.
     #[must_use]
     pub fn keyed_as(mut self, fingerprint: Fingerprint) -> Self {
         self.identity = identity(self.settings(), &fingerprint, self.defences());
@@ -123,7 +122,7 @@ impl Referee {
         &self.machine
     }
 
-    /// Returns the machine, as it goes into the header of a run.
+    /// Returns the fingerprint of the machine, as the header of a run records it.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
@@ -136,7 +135,7 @@ impl Referee {
         }
     }
 
-    /// Directory for compiled kernels and other files that evaluations share.
+    /// Returns the directory for compiled kernels and other files that evaluations share.
     pub fn cache(&self) -> Option<&Path> {
         self.machine.options.cache.as_deref()
     }
@@ -146,18 +145,18 @@ impl Referee {
         &self.machine.settings
     }
 
-    /// The layers that are on.
+    /// Returns the layers that are on.
     pub fn defences(&self) -> Defences {
         self.machine.options.defences
     }
 
-    /// Evaluations that run at once.
+    /// Returns the number of evaluations that run at the same time.
     pub fn jobs(&self) -> usize {
         self.machine.options.jobs
     }
 
-    /// Ends all evaluations in flight at once, without a verdict, by killing their processes; none begins until
-    /// [`Self::resume`]. Every call that comes after the first one looks for processes again.
+    /// Ends all running evaluations at once and without a verdict, by killing their processes. No evaluation begins until
+    /// [`Self::resume`]. Each further call kills processes that were started since.
     pub fn halt(&self) {
         self.machine.launcher.halt();
     }
@@ -167,7 +166,7 @@ impl Referee {
         self.machine.launcher.resume();
     }
 
-    /// Content key of an evaluation: equal keys, equal verdicts (up to the noise of measuring).
+    /// Returns the content key of an evaluation. Equal keys mean equal verdicts, except for the noise of measurements.
     pub fn key(&self, sample: &GraphSample, candidate: &Candidate) -> ContentId {
         let parts = [candidate.identity(), sample.content().to_string(), self.identity.to_string()];
         ContentId::of_parts(parts.iter().map(String::as_bytes))
@@ -176,14 +175,14 @@ impl Referee {
     /// Evaluates one candidate on one graph.
     ///
     /// # Errors
-    /// If no verdict can be reached for reasons that are neither the candidate's nor the graph's.
+    /// If the machine or the installation has a fault, so that no verdict can be reached.
     pub fn evaluate(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Evaluation, EvalError> {
         self.judge(sample, candidate, Depth::Timing)
     }
 
-    /// Evaluates without timing: rules, match and checks, including the watch over replacement functions. It does not
-    /// wait for the right to measure. `correct` means only that the results are right: the verdict has no timings, and
-    /// another key.
+    /// Evaluates without timing: checks the rules, the match and the results, and watches replacement functions. It does not wait for the
+    /// right to measure. `correct` means only that the results are right. The verdict has no timings, and its key differs from that of
+    /// [`Self::evaluate`].
     ///
     /// # Errors
     /// As for [`Self::evaluate`].
@@ -255,7 +254,7 @@ impl Referee {
             let outcome = evaluation.run(&adversarial);
             let mut report = evaluation.finish();
             if self.machine.launcher.is_halted() {
-                // Its workers were killed: what it found says nothing of the candidate.
+                // Its workers were killed, so its result says nothing about the candidate.
                 return Err(ZygoteError::Halted.into());
             }
             let failure = match outcome {
@@ -269,8 +268,7 @@ impl Referee {
                     let message = "the fork server died twice while this candidate was running";
                     Some(Failure::new(Status::RuntimeError, "fork_server_died", message))
                 }
-                // The graph itself fails on this content and took its worker with it, so everything starts again
-                // without the content.
+                // The graph itself crashed its worker on this content, so the evaluation starts again without the content.
                 Err(Stop::Skip(content)) if adversarial.contains(&content) => {
                     adversarial.retain(|&other| other != content);
                     skipped.push(Remark::ContentSkipped { content: content.name().to_owned() });
@@ -279,7 +277,7 @@ impl Referee {
                 Err(stop) => Some(stop.into_failure()?),
             };
             report.evidence.notes.extend(skipped);
-            // Only now: until here the seed is a secret of this process.
+            // The seed is recorded only at the end: until then it is a secret of this process.
             report.evidence.seed = Some(seeds.root());
             report.cost.wall_ns = begin.elapsed().as_nanos() as u64;
             return Ok(self.evaluation(sample, candidate, report, failure));

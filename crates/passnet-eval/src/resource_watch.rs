@@ -22,7 +22,7 @@ const MOST_LOG_BYTES: u64 = 64 << 20;
 /// Limits of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerLimits {
-    /// Bytes of memory beyond what the fork server has; 0 for no limit.
+    /// Bytes of memory in addition to the memory of the fork server; 0 for no limit.
     pub(crate) memory_bytes: u64,
     /// File with the output of the worker.
     pub(crate) log: PathBuf,
@@ -32,9 +32,9 @@ pub(crate) struct WorkerLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excess {
     Memory {
-        /// Bytes that it and its processes had.
+        /// Bytes that the worker and its processes had.
         used: u64,
-        /// Bytes that they may have.
+        /// Largest allowed number of bytes.
         limit: u64,
     },
     Processes(usize),
@@ -84,14 +84,14 @@ pub(crate) struct ResourceWatch {
 }
 
 impl ResourceWatch {
-    /// Starts watching the workers of the fork server with that process id; none yet.
+    /// Starts a watch for workers of the fork server with the given process id. No worker is watched yet.
     pub(crate) fn new(server: i32) -> Self {
         let shared = Arc::new(WatchShared::default());
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || watch(&shared, server)
         });
-        // Without a thread there are still the limits of the kernel.
+        // If the thread cannot start, the limits of the kernel still apply.
         Self { shared, thread: thread.ok() }
     }
 
@@ -101,12 +101,12 @@ impl ResourceWatch {
         self.shared.changed.notify_all();
     }
 
-    /// Returns the limit for which a worker was killed, if it was.
+    /// Returns the limit that a worker exceeded, if it was killed for this.
     pub(crate) fn excess(&self, id: u64) -> Option<Excess> {
         self.shared.state().exceeded.get(&id).copied()
     }
 
-    /// Forgets a worker.
+    /// Stops watching a worker.
     pub(crate) fn end(&self, id: u64) {
         let mut state = self.shared.state();
         state.watched.remove(&id);
@@ -142,7 +142,7 @@ fn watch(shared: &WatchShared, server: i32) {
             .collect();
         state = shared.state();
         for (id, pid, excess) in found {
-            // Where the worker has ended meanwhile, its number may be another's by now.
+            // If the worker has ended meanwhile, its process id may already belong to another process.
             if state.watched.contains_key(&id) && parent(pid) == Some(server) {
                 state.exceeded.insert(id, excess);
                 tree::kill(pid);
@@ -151,7 +151,7 @@ fn watch(shared: &WatchShared, server: i32) {
     }
 }
 
-/// Returns the limit that a worker exceeds. `inherited`: bytes that it shares with the fork server.
+/// Returns the limit that a worker exceeds, if any. `inherited` is the number of bytes that the worker shares with the fork server.
 fn look(pid: i32, limits: &WorkerLimits, inherited: u64) -> Option<Excess> {
     let log = fs::metadata(&limits.log).map_or(0, |data| data.len());
     if log > MOST_LOG_BYTES {
@@ -169,7 +169,7 @@ fn look(pid: i32, limits: &WorkerLimits, inherited: u64) -> Option<Excess> {
     (used > limits.memory_bytes).then_some(Excess::Memory { used, limit: limits.memory_bytes })
 }
 
-/// Returns the bytes of a process that are in memory; 0 for one that has ended.
+/// Returns the resident memory of a process in bytes; 0 if the process has ended.
 fn resident_bytes(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     kibibytes(&status, "VmRSS:")
@@ -236,7 +236,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(matches!(look(pid, &limits(1), 0), Some(Excess::Memory { used, limit: 1 }) if used > 1));
-        // The shell's own memory is inherited here; its child is counted nevertheless.
+        // The shell's memory counts as inherited here, but its child is counted.
         assert!(matches!(look(pid, &limits(1), u64::MAX), Some(Excess::Memory { used, .. }) if used > 1));
         assert_eq!(look(pid, &limits(1 << 40), 0), None);
         tree::kill_below(pid, &BTreeSet::new());

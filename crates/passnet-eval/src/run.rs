@@ -1,4 +1,4 @@
-//! A whole suite: every graph gets its verdict, once.
+//! Evaluation of a whole suite: every graph gets one verdict.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use passnet_run::{RunStore, SampleFolder, StoreError, Suite, now_rfc3339};
 
 use crate::{Candidate, EvalError, Referee};
 
-/// Time between two looks at whether a run is to stop.
+/// Time between two checks whether a run has to stop.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Error of a run. The log has everything up to the error; the same call continues the run.
@@ -24,7 +24,7 @@ pub enum RunError {
     /// An evaluation could not be carried out.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// The run's directory.
+    /// The directory of the run cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -34,7 +34,7 @@ pub enum RunError {
 pub struct Submission {
     /// Name of the author, as recorded in the run.
     pub author: AuthorSpec,
-    /// Candidate of each task; a task that is missing is evaluated without passes and gets `no_match`.
+    /// Candidate of each task. A task without a candidate is evaluated without passes and gets `no_match`.
     pub candidates: BTreeMap<String, Candidate>,
     /// Description for boards, as recorded in the run.
     pub metadata: RunMetadata,
@@ -56,11 +56,11 @@ pub enum Progress<'a> {
     /// A graph has its verdict.
     Done {
         verdict: &'a Verdict,
-        /// True if the log already had the verdict, or one of an equal graph.
+        /// True if the log already had the verdict, or the verdict of an equal graph.
         reused: bool,
-        /// Graphs that have a verdict now.
+        /// Number of graphs that have a verdict.
         done: usize,
-        /// Graphs in all.
+        /// Number of all graphs.
         total: usize,
     },
 }
@@ -69,7 +69,7 @@ pub enum Progress<'a> {
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
     pub header: RunHeader,
-    /// Verdicts in the order of the suite; those of graphs that were not reached are missing.
+    /// Verdicts in the order of the suite, without graphs that were not evaluated.
     pub verdicts: Vec<Verdict>,
     /// True if every graph has a verdict.
     pub complete: bool,
@@ -91,10 +91,10 @@ struct RunState<'a> {
 
 /// Evaluates a submission on a suite and writes the run into a directory, or continues the run in it.
 ///
-/// Ends early when `stop` becomes true: evaluations in flight are killed and leave no verdict.
+/// Ends early when `stop` becomes true: running evaluations are killed and leave no verdict.
 ///
 /// # Errors
-/// If the run cannot be written, or the fork server fails for good.
+/// If the run cannot be written, or the fork server fails permanently.
 pub fn run_suite(
     referee: &Referee,
     suite: &Suite,
@@ -166,7 +166,8 @@ pub fn run_suite(
     Ok(RunOutcome { header, verdicts, complete, reused: shared.reused.into_inner() })
 }
 
-/// Kills what evaluations run once `stop` is true, repeatedly until all have ended, because one may just have begun.
+/// Kills the processes of evaluations once `stop` is true. Repeats this until all evaluations have ended, because an evaluation may have
+/// just begun.
 fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         if stop.load(Ordering::Relaxed) {
@@ -177,13 +178,13 @@ fn halt_when_stopped(referee: &Referee, stop: &AtomicBool, over: &AtomicBool) {
 }
 
 impl RunState<'_> {
-    /// One thread: takes graphs until there are no more or `stop` is true.
+    /// Runs one thread, which evaluates graphs until none is left or `stop` is true.
     fn work(&self, suite: &Suite, failed: &AtomicBool) -> Result<(), RunError> {
         while !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((id, candidate)) = self.work.get(index) else { break };
             let result = self.one(suite, id, candidate);
-            // Its workers were killed because the run stops. That is not a failure of the machine.
+            // The workers were killed because the run stops. This is not a failure of the machine.
             if result.is_err() && self.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -199,7 +200,7 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Returns the verdict of one graph, and whether it was known.
+    /// Returns the verdict of one graph, and whether it was reused from the log.
     fn one(&self, suite: &Suite, id: &GraphId, candidate: &Candidate) -> Result<(Verdict, bool), RunError> {
         let folder = SampleFolder::read(&suite.sample_dir(id), id.clone());
         let key = self.referee.key_of_folder(&folder, candidate);
@@ -208,7 +209,7 @@ impl RunState<'_> {
             if known.id == *id {
                 return Ok((known, true));
             }
-            // The key is of content: an equal graph of another task has the same verdict and needs no evaluation.
+            // The key depends on content only: an equal graph of another task has the same verdict and needs no evaluation.
             let verdict = Verdict { id: id.clone(), ..known };
             self.store().append(&RunEvent::Verdict(Box::new(verdict.clone())))?;
             return Ok((verdict, true));
@@ -216,7 +217,7 @@ impl RunState<'_> {
         (self.progress)(Progress::Begun(id));
         let evaluation = self.referee.evaluate_folder(&folder, candidate)?;
         let mut store = self.store();
-        // Blobs come first: a verdict in the log never names a blob that is not there.
+        // Blobs are written first, so that a verdict in the log never names a missing blob.
         for blob in &evaluation.blobs {
             store.put_blob(blob)?;
         }
@@ -225,7 +226,7 @@ impl RunState<'_> {
     }
 
     fn store(&self) -> std::sync::MutexGuard<'_, RunStore> {
-        // Every append leaves the store consistent.
+        // A poisoned lock is accepted, because every append leaves the store consistent.
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

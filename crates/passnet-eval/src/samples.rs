@@ -1,16 +1,16 @@
-//! Comparison of elements of many timed calls: a candidate that leaves out its work in a few calls is unlikely to do so in the
-//! one whose outputs are kept.
+//! Comparison of a few elements of many timed calls. Without it, a candidate that skips its work in some calls would rarely be found,
+//! because the outputs of only one call per block are kept.
 
 use passnet_record::{DType, OutputValue, SampleRule, SampledOutput};
 
 use crate::{compare::compare, schedule::BlockPlan, worker::Returned};
 
-/// Calls of a block that are sampled, on average.
+/// Average number of calls of a block that are sampled.
 const CALLS: u64 = 128;
-/// Elements of each output of a sampled call.
+/// Number of elements of each output of a sampled call.
 const ELEMENTS: u32 = 8;
 
-/// Returns the rule for a block, under a seed that no call has seen.
+/// Returns the rule for a block. `seed` must not be known to any call.
 pub(crate) fn rule(seed: u64, plan: BlockPlan) -> SampleRule {
     let every = u32::try_from(plan.timed() / CALLS).unwrap_or(u32::MAX).max(1);
     SampleRule { seed, every, elements: ELEMENTS }
@@ -26,14 +26,14 @@ pub(crate) struct RoundSamples {
     pub(crate) sides: [Vec<SampledOutput>; 2],
 }
 
-/// A sampled call of a candidate with elements that are not close to the reference's.
+/// A sampled call of a candidate with elements that are not close to those of the reference.
 #[derive(Clone, Debug)]
 pub(crate) struct DifferingCall {
     pub(crate) rule: SampleRule,
-    /// Number of the call in its block, counted from 0, and in its measurement.
+    /// Number of the call in its block, counted from 0. `call` is its number in the measurement.
     pub(crate) timed: u64,
     pub(crate) call: u64,
-    /// Elements that are not close.
+    /// Number of elements that are not close.
     pub(crate) mismatched: u64,
     /// False if the candidate lacks elements that the reference has.
     is_complete: bool,
@@ -44,7 +44,7 @@ pub(crate) struct DifferingCall {
 /// Index, type and elements of an output, and its sampled bytes.
 type Sampled = (u32, DType, u64, Vec<u8>);
 
-/// Elements of an output of one call.
+/// Sampled elements of one output of one call.
 #[derive(Clone, Debug)]
 struct CallSample {
     index: u32,
@@ -53,7 +53,7 @@ struct CallSample {
 }
 
 impl RoundSamples {
-    /// Number of calls that were sampled.
+    /// Returns the number of calls that were sampled.
     pub(crate) fn calls(&self) -> u64 {
         self.timed().count() as u64
     }
@@ -62,8 +62,8 @@ impl RoundSamples {
         (0..self.plan.timed()).filter(|&call| self.rule.takes(call))
     }
 
-    /// Returns the call with the most elements that are not close at a tolerance. Elements that the candidate lacks are not
-    /// close.
+    /// Returns the call with the largest number of elements that are not close at a tolerance; `None` if all are close. Elements that the
+    /// candidate lacks count as not close.
     pub(crate) fn worst(&self, at: i32) -> Option<DifferingCall> {
         let [reference, candidate] = [0, 1].map(|side: usize| {
             let sampled = |output: &SampledOutput| Some((output.index, output.dtype, output.count, output.bytes()?));
@@ -104,7 +104,7 @@ impl RoundSamples {
 }
 
 impl DifferingCall {
-    /// Returns whether a call with the same content that was made elsewhere gave the same elements, within a tolerance.
+    /// Returns whether another call with the same content, in another process, returned the same elements within a tolerance.
     pub(crate) fn is_repeated_by(&self, again: &Returned, at: i32) -> bool {
         self.is_complete
             && self.outputs.iter().all(|sample| {
@@ -126,9 +126,9 @@ impl DifferingCall {
     }
 }
 
-/// Number of elements that are not close to a reference that is a number itself.
+/// Returns the number of elements that are not close to the reference. Elements whose reference is NaN are not counted.
 fn mismatched(dtype: DType, got: &[u8], expected: &[u8], at: i32) -> u64 {
-    // Equal bytes are equal numbers, or no numbers on both sides.
+    // Equal bytes are equal numbers, or NaN on both sides.
     if got == expected || compare(dtype, got, expected, at).tolerance.is_some_and(|tolerance| tolerance <= at) {
         return 0;
     }
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!((found.timed, found.call, found.mismatched), (calls[3], 50 + calls[3], 2));
         let missing = samples(&right, &right[4..]).worst(-2).unwrap();
         assert!(missing.mismatched > 0);
-        // A reference that is not a number says nothing.
+        // A reference of NaN does not show whether the candidate is wrong.
         assert!(samples(&[f32::NAN; 4], &[1.0; 4]).worst(-2).is_none());
     }
 

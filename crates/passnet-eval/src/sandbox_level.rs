@@ -1,4 +1,4 @@
-//! Confinement that a worker reaches on this machine.
+//! Measurement of the confinement that a worker reaches on this machine.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::{
 /// Time limit of one attempt.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns the confinement of a worker on this machine, by layer: `enforced`, or the reason why not.
+/// Returns the confinement of a worker on this machine: for each layer `enforced`, or the reason why not.
 ///
 /// # Errors
 /// If the fork server does not work.

@@ -6,19 +6,20 @@ use passnet_record::{CacheMode, Mode, RunSettings};
 
 use crate::philox::Stream;
 
-/// Intended time of the calls of a block. A request and its reply take tens of microseconds, which must be a small share when the
-/// referee compares these times of both sides.
+/// Intended total time of the calls of a block. A request and its reply take tens of microseconds. This must be a small share, because
+/// the referee compares the times of blocks of both sides.
 const BLOCK: Duration = Duration::from_millis(2);
-/// Time of the calls of a block of the slowest side, as long as a trial has several calls.
+/// Largest total time of the calls of a block of the slowest side, while a trial has several calls.
 const LONGEST_BLOCK: Duration = Duration::from_millis(40);
 /// Share of blocks whose kept outputs are compared.
 const CHECKED_SHARE: f64 = 0.5;
-/// Bytes of outputs beyond which that share falls in proportion, since fetching them holds the device longer than the calls.
+/// Bytes of outputs beyond which the share of checked blocks falls in proportion, because fetching large outputs occupies the device
+/// longer than the calls.
 const USUAL_BYTES: u64 = 64 << 20;
 /// Number of trials in the block that measures the duration of a call.
 const SIZING_TRIALS: u32 = 3;
 
-/// One block of one side. Both sides of a round have equal ones.
+/// Plan of one block of one side. Both sides of a round have the same plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockPlan {
     pub(crate) warmup: u32,
@@ -30,48 +31,51 @@ pub(crate) struct BlockPlan {
 }
 
 impl BlockPlan {
-    /// Timed calls.
+    /// Returns the number of timed calls.
     pub(crate) fn timed(self) -> u64 {
         u64::from(self.trials) * u64::from(self.calls)
     }
 
-    /// Returns all calls.
+    /// Returns the number of all calls.
     pub(crate) fn all(self) -> u64 {
         self.timed() + u64::from(self.warmup)
     }
 }
 
-/// Trials of one side in one round, on average.
+/// Returns the average number of trials of one side in one round.
 fn trials_per_round(settings: &RunSettings) -> u32 {
     settings.trials.div_ceil(settings.rounds.max(1)).max(1)
 }
 
-/// Calls of a measurement with one call per trial.
+/// Returns the number of calls of a measurement with one call per trial.
 pub(crate) fn least_calls(settings: &RunSettings) -> u64 {
     let rounds = u64::from(settings.rounds.max(1));
     let per_round = u64::from(trials_per_round(settings)) + u64::from(settings.warmup.div_ceil(10)) + 2;
     rounds * per_round + 2 * u64::from(settings.warmup) + u64::from(SIZING_TRIALS)
 }
 
-/// Returns the block before the first round, with the long warm-up: its times only say how long a call takes.
+/// Returns the plan of the block before the first round, which has the long warm-up. Its times are only used to estimate the duration of
+/// a call.
 pub(crate) fn sizing(settings: &RunSettings, seed: u64) -> BlockPlan {
     BlockPlan { warmup: settings.warmup + more(seed, settings), trials: SIZING_TRIALS, calls: 1, checked: false }
 }
 
-/// Untimed calls in addition to those that the settings ask for, so that nothing follows from a count.
+/// Returns a random number of untimed calls in addition to those of the settings, so that a candidate cannot find timed calls by
+/// counting.
 fn more(word: u64, settings: &RunSettings) -> u32 {
     let is_exact = settings.warmup == 0 || settings.mode == Mode::Paper;
     if is_exact { 0 } else { (word % 3) as u32 }
 }
 
-/// Times of a call of the fastest and of the slowest side.
+/// Duration of a call of the fastest and of the slowest side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallTimes {
     pub(crate) fastest: Duration,
     pub(crate) slowest: Duration,
 }
 
-/// Returns the blocks of all rounds, for at most `most` calls that take `call` and return so many bytes.
+/// Returns the plans of the blocks of all rounds, for at most `most` calls. `call` is the duration of a call, `output_bytes` the number
+/// of bytes that it returns.
 pub(crate) fn blocks(
     settings: &RunSettings,
     seed: u64,
@@ -84,16 +88,16 @@ pub(crate) fn blocks(
     let stream = Stream::new(seed, "blocks");
     let fits = most.saturating_sub(least_calls(settings)) / (u64::from(rounds) * u64::from(base)) + 1;
     let within = |time: Duration, call: Duration| time.as_nanos() / (call.as_nanos().max(1) * u128::from(base)) + 1;
-    // A slow side, such as a kernel in an interpreter, must not take minutes because the other one is fast.
+    // A slow side, such as a kernel in an interpreter, must not take minutes because the other side is fast.
     let wanted = within(BLOCK, call.fastest).min(within(LONGEST_BLOCK, call.slowest));
-    // Each call after an emptied cache is a separate trial, and the published harness has no such thing.
+    // With a cold cache, each call is a separate trial. The published harness always has one call per trial.
     let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
     let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
     // At least one round is checked, independent of the random choice.
     // Numbers from the top of the stream, because the rounds use those from 0 on.
     let certain = stream.group(u64::MAX)[0] % rounds;
     let plan = |round: u32| {
-        // Of two neighbours the one is as much longer as the other is shorter.
+        // Of two neighbouring rounds, one is longer by the same number of trials by which the other is shorter.
         let spread = base / 2;
         let [length, ..] = stream.group(u64::MAX - 1 - u64::from(round / 2));
         let by = if round / 2 * 2 + 1 < rounds { length % (spread + 1) } else { 0 };

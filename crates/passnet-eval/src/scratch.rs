@@ -1,4 +1,4 @@
-//! Directories that live as long as an evaluation.
+//! Directories that exist as long as an evaluation.
 
 use std::{io, path::Path};
 
@@ -6,7 +6,7 @@ use passnet_record::PassDirectory;
 
 const PREFIX: &str = "passnet-scratch-";
 
-/// A new directory. Dropping it deletes it in the background, so that no evaluation waits for the disk.
+/// A new directory. Dropping the value deletes the directory in the background, so that no evaluation waits for the disk.
 #[derive(Debug)]
 pub(crate) struct Scratch(Option<tempfile::TempDir>);
 
@@ -17,7 +17,7 @@ impl Scratch {
         tempfile::Builder::new().prefix(&prefix).tempdir().map(|directory| Self(Some(directory)))
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     pub(crate) fn path(&self) -> &Path {
         self.0.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
     }
@@ -26,8 +26,8 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let directory = self.0.take();
-        // If no thread can start, the closure and its directory are dropped here. If the process ends meanwhile, a later process
-        // deletes what is left.
+        // If no thread can start, the closure and its directory are dropped here. If the process ends meanwhile, a later process deletes
+        // the remaining files.
         let _ = std::thread::Builder::new().spawn(move || drop(directory));
     }
 }
@@ -41,7 +41,8 @@ pub(crate) fn sweep() {
             && owner.parse::<u32>().is_ok()
             && !Path::new("/proc").join(owner).exists()
         {
-            // Fails for directories of another user, or if another process deletes it at the same time. Both are harmless.
+            // This fails for directories of another user, or if another process deletes the directory at the same time. Both are
+            // harmless.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

@@ -7,11 +7,11 @@ use std::{
 
 use passnet_record::{Mode, RunSettings};
 
-/// Seed of the published harness. Paper mode uses it for checked outputs, and so do evaluations with predictable contents.
+/// Seed of the published harness. Paper mode uses it for checked outputs. Evaluations with predictable contents also use it.
 const PUBLIC: u64 = 123;
 
-/// Source of all seeds of one evaluation: contents, checked calls, lengths of blocks, generators of PyTorch. Unless the
-/// settings have a seed, it comes from the operating system, so that contents cannot be predicted before the evaluation.
+/// Source of all seeds of one evaluation: contents, checked calls, lengths of blocks, generators of PyTorch. Unless the settings have a
+/// seed, the root comes from the operating system, so that contents cannot be predicted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeds {
     root: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Seeds {
 }
 
 impl Seeds {
-    /// Draws a root, or takes the one in the settings. Without `secret`, a root that is publicly known.
+    /// Draws a root seed, or takes the seed of the settings. Without `secret`, the root is a publicly known number.
     pub(crate) fn draw(settings: &RunSettings, secret: bool) -> io::Result<Self> {
         let root = match settings.seed {
             Some(seed) => seed,
@@ -33,13 +33,13 @@ impl Seeds {
         Ok(Self { root, is_paper: settings.mode == Mode::Paper })
     }
 
-    /// Returns the root, with which `--seed` repeats the evaluation.
+    /// Returns the root seed. The option `--seed` with this number repeats the evaluation.
     pub(crate) fn root(self) -> u64 {
         self.root
     }
 
-    /// Returns the seed of a purpose. A worker sees what some seeds lead to: by a one-way function, that says nothing
-    /// of the others.
+    /// Returns the seed for a purpose. It is derived by a one-way function, because workers see some seeds or their effects and must not
+    /// be able to compute the others.
     pub(crate) fn seed(self, purpose: &str, number: u64) -> u64 {
         let mut hasher = blake3::Hasher::new_derive_key("passnet seeds of an evaluation 1");
         hasher.update(&self.root.to_le_bytes()).update(&number.to_le_bytes()).update(purpose.as_bytes());
@@ -48,12 +48,12 @@ impl Seeds {
         u64::from_le_bytes(bytes)
     }
 
-    /// Seeds of the inputs and of PyTorch's generators in a checked round. Paper mode has the public one.
+    /// Returns the seeds of the inputs and of PyTorch's generators in a checked round. In paper mode, both are the public seed.
     pub(crate) fn checked_round(self, number: u64) -> (u64, u64) {
         if self.is_paper {
             return (PUBLIC.wrapping_add(number), PUBLIC);
         }
-        // 63 bits: PyTorch takes the seed as a signed number.
+        // The seed has 63 bits, because PyTorch takes it as a signed number.
         (self.seed("checked inputs", number), self.seed("checked calls", number) >> 1)
     }
 }

@@ -1,15 +1,16 @@
-//! Settings that a run starts from.
+//! Default settings of runs, by mode.
 
 use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings, Weights};
 
 use crate::inputs::Content;
 
-/// Tolerance that a correct graph has to reach. Eager mode rounds intermediate values to a 16-bit type between two operations;
-/// honest fusion keeps them in float32. The difference fails at -5, whose absolute term is 1e-5, and passes here. AS weighs each
-/// tolerance separately.
+/// Tolerance that a correct graph has to reach. Eager mode rounds intermediate values of 16-bit types after each operation, while honest
+/// fusion keeps them in float32. This difference fails at -5, whose absolute term is 1e-5, and passes at -2. AS weighs each tolerance
+/// separately.
 const CORRECT_AT: i32 = -2;
 
-/// Everything that the referee can do: several seeds, adversarial contents, interleaved timing, both paths.
+/// Returns the settings of sound mode, which uses all checks of the referee: several seeds, adversarial contents, interleaved timing,
+/// both paths.
 pub fn sound(device: Device) -> RunSettings {
     RunSettings {
         mode: Mode::Sound,
@@ -33,9 +34,9 @@ pub fn sound(device: Device) -> RunSettings {
     }
 }
 
-/// Returns the order and the constants of the public harness, for comparison with published numbers: the compiled path, the
-/// candidate first and the graph after it in one block of trials each, one pair of processes, outputs checked once and under
-/// the published seed, no adversarial contents. The contents of timed calls are secret, as in sound mode.
+/// Returns the settings of paper mode, for comparison with published numbers. It has the order and the constants of the public harness:
+/// the compiled path; one block of trials for the candidate, then one for the graph; one pair of processes; outputs checked once with the
+/// published seed; no adversarial contents. The contents of timed calls are secret, as in sound mode.
 pub fn paper(device: Device) -> RunSettings {
     RunSettings {
         mode: Mode::Paper,
