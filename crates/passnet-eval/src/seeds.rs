@@ -48,7 +48,8 @@ impl Seeds {
         u64::from_le_bytes(bytes)
     }
 
-    /// Returns the seeds of the inputs and of PyTorch's generators in a checked round. In paper mode, both are the public seed.
+    /// Returns the seeds of the inputs and of PyTorch's generators in a checked round. In paper mode, both are derived from the public
+    /// seed.
     pub(crate) fn checked_round(self, number: u64) -> (u64, u64) {
         if self.is_paper {
             return (PUBLIC.wrapping_add(number), PUBLIC);

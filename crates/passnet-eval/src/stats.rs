@@ -1,4 +1,4 @@
-//! Order statistics of trial times, and how sure a ratio of two medians is.
+//! Order statistics of trial times, and confidence intervals of ratios of two medians.
 
 use passnet_record::{RatioInterval, SideTiming};
 use passnet_score::median;
@@ -9,9 +9,9 @@ use crate::philox::Stream;
 const CONFIDENCE: f64 = 0.95;
 /// The 0.975-quantile of the standard normal distribution.
 const Z: f64 = 1.959_963_985;
-/// Largest correlation of neighbouring rounds that is believed: with more, ten rounds say next to nothing.
+/// Upper bound of the estimated correlation of neighbouring rounds: with a larger correlation, ten rounds have almost no information.
 const MAX_CORRELATION: f64 = 0.8;
-/// Bootstrap resamples per interval: 25 of them lie beyond each bound of a 95 % interval.
+/// Number of bootstrap resamples per interval: 25 of them lie beyond each bound of a 95 % interval.
 const RESAMPLES: u64 = 1000;
 
 /// Times of one side: one entry per round, each with the trials of that round in order, in nanoseconds.
@@ -27,7 +27,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     a + (b - a) * (position - low as f64)
 }
 
-/// Returns the median, quartiles and smallest of one side's end-to-end times, and the median of its device times.
+/// Returns the median, the interquartile range and the minimum of one side's end-to-end times, and the median of its device times.
 pub fn summarize(e2e: &Rounds, device: &Rounds) -> SideTiming {
     let sorted = pooled(e2e);
     let device = pooled(device);
@@ -46,13 +46,12 @@ fn pooled(rounds: &Rounds) -> Vec<f64> {
     values
 }
 
-/// Ratio of medians, baseline / candidate, with a percentile bootstrap interval that is widened for few rounds and for
-/// drift.
+/// Returns the ratio of medians, baseline / candidate, with a percentile bootstrap interval that is widened for few rounds and for drift.
 ///
-/// Rounds are resampled, not trials, and both sides with the same indices: trials of a round share the state of the
-/// machine, and both sides of a round are neighbours in time. The distances of the bounds from the ratio, as logarithms,
-/// are then multiplied by [`widening`]. One round alone gives no interval: both bounds are the ratio. `None` where a side
-/// has no trial or a median of zero.
+/// Rounds are resampled and not trials, because trials of a round share the state of the machine. Both sides are resampled with the same
+/// indices, because both sides of a round are neighbours in time. The distances of the bounds from the ratio, as logarithms, are then
+/// multiplied by [`widening`]. With a single round, both bounds are equal to the ratio. Returns `None` where a side has no trial or a
+/// median of zero.
 pub fn ratio_of_medians(base: &Rounds, candidate: &Rounds, seed: u64) -> Option<RatioInterval> {
     resampled(base, candidate, seed, RESAMPLES)
 }
@@ -92,12 +91,13 @@ fn resampled(base: &Rounds, candidate: &Rounds, seed: u64, resamples: u64) -> Op
     })
 }
 
-/// Largest factor between the ratios of two pairs of processes that do not contradict each other. The layout of a process's memory
-/// alone can cause it.
+/// Largest factor between the ratios of two pairs of processes that still agree. Differences in the layout of memory between processes
+/// can cause such a factor.
 const BETWEEN_PAIRS: f64 = 1.1;
 
-/// Returns the summary of the ratios of several pairs of processes: their geometric mean, and an interval that holds
-/// those of all of them. An interval over rounds alone would miss the effects that all rounds of a pair share. `None` for none.
+/// Returns the summary of the ratios of several pairs of processes: their geometric mean, and the smallest interval that contains the
+/// intervals of all pairs. An interval over rounds alone would miss effects that all rounds of a pair share. Returns `None` if there are
+/// no pairs.
 pub fn combined(pairs: &[RatioInterval]) -> Option<RatioInterval> {
     let confidence = pairs.first()?.confidence;
     let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
@@ -106,18 +106,17 @@ pub fn combined(pairs: &[RatioInterval]) -> Option<RatioInterval> {
     Some(RatioInterval { ratio: mean.exp().clamp(low, high), low, high, confidence })
 }
 
-/// True if the intervals of two pairs lie further from each other than processes of the same program do.
+/// Returns whether the intervals of two pairs are further apart from each other than those of two processes of the same program can be.
 pub fn disagree(pairs: &[RatioInterval]) -> bool {
     let low = pairs.iter().map(|pair| pair.low).fold(0.0, f64::max);
     let high = pairs.iter().map(|pair| pair.high).fold(f64::INFINITY, f64::min);
     low > high * BETWEEN_PAIRS
 }
 
-/// Fluctuation of a measurement, as IQR / median: of the trials of a usual round of the side where it is largest, or of the
-/// ratios of rounds to the last side. The larger of both counts.
+/// Returns the fluctuation of a measurement as IQR / median. It is the larger of two values: the fluctuation of trials within the median
+/// round, of the side where it is largest, and the fluctuation between rounds of the ratios to the last side.
 ///
-/// A change that both sides of a round share, such as another clock frequency, is in none of them, and does not change
-/// their ratio.
+/// A change that both sides of a round share, such as another clock frequency, affects neither value, and it does not affect the ratio.
 pub(crate) fn fluctuation(sides: &[&Rounds]) -> f64 {
     let spread = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
@@ -135,14 +134,14 @@ pub(crate) fn fluctuation(sides: &[&Rounds]) -> f64 {
     sides.iter().filter_map(within).chain(between).filter(|spread| spread.is_finite()).fold(0.0, f64::max)
 }
 
-/// Logarithm of the ratio of medians of each round; rounds without one are left out.
+/// Returns the logarithm of the ratio of medians of each round. Rounds without a ratio are left out.
 fn log_ratios(base: &Rounds, candidate: &Rounds) -> Vec<f64> {
     let middle = |trials: &Vec<u64>| median(&mut trials.iter().map(|&ns| ns as f64).collect::<Vec<_>>());
     let ratios = base.iter().zip(candidate).filter_map(|(base, candidate)| Some(middle(base)? / middle(candidate)?));
     ratios.map(f64::ln).filter(|log| log.is_finite()).collect()
 }
 
-/// Factor by which a percentile bootstrap over these rounds is too narrow: the product of two factors.
+/// Returns the factor by which a percentile bootstrap over these rounds is too narrow. It is the product of two factors:
 ///
 /// - It uses the spread of `n` values as that of their population, and assumes a normal distribution. Both are corrected by
 ///   `sqrt(n / (n - 1)) * t / z`, t and z the quantiles of Student's (n - 1 degrees of freedom) and the normal
@@ -161,13 +160,14 @@ fn widening(values: &[f64]) -> f64 {
     let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
     let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let correlation = values.windows(2).map(product).sum::<f64>() / variance + 1.0 / n;
-    // No variance, no correlation: the bootstrap interval is a point, also after scaling.
+    // Without variance there is no correlation. The bootstrap interval is then a point, also after scaling.
     let correlation = if correlation.is_nan() { 0.0 } else { correlation.clamp(0.0, MAX_CORRELATION) };
     (n / (n - 1.0)).sqrt() * student_t(n - 1.0) / Z * ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
 
-/// Returns the 0.975-quantile of Student's t distribution: its expansion around the normal one (Abramowitz and Stegun, Handbook
-/// of Mathematical Functions, 26.7.5), good to 2e-3 from 3 degrees of freedom on, and the exact values below.
+/// Returns the 0.975-quantile of Student's t distribution. From 3 degrees of freedom on, this is its expansion around the quantile of the
+/// normal distribution (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5), with an error below 2e-3. For fewer degrees
+/// it is the exact value.
 fn student_t(degrees: f64) -> f64 {
     if degrees < 1.5 {
         return 12.706_204_736;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(combined(&pairs[..1]), Some(pairs[0]));
         assert_eq!(combined(&[]), None);
         assert!(!disagree(&pairs) && !disagree(&pairs[..1]));
-        // One process of eager mode ran at another speed than the other: no gain.
+        // The two processes of eager mode ran at different speeds, so this is no speed-up.
         assert!(disagree(&[of(6.9, 7.0, 7.1), of(0.98, 1.0, 1.02)]));
         assert!(!disagree(&[of(0.9, 1.3, 1.7), of(0.98, 1.0, 1.02)]));
     }

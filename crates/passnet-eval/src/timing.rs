@@ -1,8 +1,7 @@
 //! Interleaved measurement of several workers.
 //!
-//! A round is one block of consecutive trials per side; the order of sides alternates from round to round (A B, B A,
-//! A B ...), so that a drift of the machine hits both alike. Each call sees a separate content, and any timed call may be
-//! the one whose outputs are compared.
+//! A round is one block of consecutive trials per side. The order of sides alternates from round to round (A B, B A, A B ...), so that a
+//! drift of the machine affects both sides equally. Each call sees a separate content, and the outputs of any timed call may be compared.
 
 use std::time::{Duration, Instant};
 
@@ -31,25 +30,25 @@ pub(crate) struct SideFault {
 /// One measurement: all rounds of all sides.
 pub(crate) struct Measurement {
     pub(crate) sides: Vec<SideRounds>,
-    /// Calls of each side, warm-up calls included.
+    /// Number of calls of each side, including warm-up calls.
     pub(crate) made: u64,
-    /// Calls per trial.
+    /// Number of calls per trial.
     pub(crate) calls: u32,
     /// Fluctuation of the times, compared with `max_iqr_ratio`.
     pub(crate) noise: f64,
-    /// Time in which the others were measured, and the CPU time that the last side used meanwhile.
+    /// Wall time in which the other sides were measured, and the CPU time that the last side used meanwhile.
     pub(crate) elsewhere: (Duration, Duration),
     /// Nanoseconds per call that are added to the trials of the last side.
     pub(crate) charged_ns: u64,
 }
 
 impl Measurement {
-    /// Returns the times of the last side, with the charge.
+    /// Returns the times of the last side, including the charge.
     fn candidate(&self) -> SideTrials {
         self.sides.last().map(|side| charged(&side.times, self.charged_ns)).unwrap_or_default()
     }
 
-    /// Returns the ratio of a side to the last one.
+    /// Returns the ratio of the times of a side to those of the last side.
     pub(crate) fn ratio(&self, side: usize) -> Option<RatioInterval> {
         ratio_of_medians(&self.sides.get(side)?.times.e2e_ns, &self.candidate().e2e_ns, 0)
     }
@@ -59,13 +58,13 @@ impl Measurement {
 pub(crate) struct CheckedRound {
     /// Outputs of the first side and of the last one for the same content.
     pub(crate) sent: [Sent; 2],
-    /// Content ids of these values when the calls had returned; empty where they are not known.
+    /// Content ids of these values right after the calls returned; empty where they are not known.
     pub(crate) kept: [Vec<String>; 2],
-    /// Number of the call among all that see these pools ([`Pools::content`]).
+    /// Number of the call among all calls that use these pools ([`Pools::content`]).
     pub(crate) call: u64,
 }
 
-/// Values that the sides of a round returned.
+/// Values that the sides of a round returned, to be compared.
 pub(crate) enum SeenOutputs {
     /// All outputs of one call.
     Kept(Box<CheckedRound>),
@@ -73,31 +72,31 @@ pub(crate) enum SeenOutputs {
     Sampled(RoundSamples),
 }
 
-/// Receiver of the outputs that are seen.
+/// Function that receives the outputs to compare.
 pub(crate) type CheckOutputs<'a> = &'a mut dyn FnMut(SeenOutputs);
 
 /// Plan of a measurement.
 pub(crate) struct MeasurementPlan<'a> {
     pub(crate) settings: &'a RunSettings,
-    /// Contents, which the workers have.
+    /// Contents of the calls, which the workers already have.
     pub(crate) pools: &'a Pools,
-    /// Windows of the pools that earlier calls have seen.
+    /// Number of windows of the pools that earlier calls have used.
     pub(crate) seen: u64,
-    /// Reset generators, and inputs that do not change, before each call.
+    /// True to reset generators, and inputs that do not change, before each call.
     pub(crate) restore: bool,
-    /// Overwrite what calls return.
+    /// True to overwrite the values that calls return.
     pub(crate) overwrite: bool,
     /// Seed of the generators of each call.
     pub(crate) call_seed: u64,
     /// Seed of the lengths of blocks and of the calls to check.
     pub(crate) seed: u64,
     pub(crate) deadline: Instant,
-    /// Bytes that a call returns.
+    /// Number of bytes that a call returns.
     pub(crate) output_bytes: u64,
     pub(crate) output_limit: u64,
-    /// Compare reported times and values with those that this process sees.
+    /// True to compare reported times and values with those that the referee measures.
     pub(crate) check_clock: bool,
-    /// Compare a few elements of many calls.
+    /// True to compare a few elements of many calls.
     pub(crate) sample: bool,
 }
 
@@ -107,14 +106,14 @@ struct SideTimes {
     rounds: SideRounds,
     /// Content ids of the values that were kept last.
     kept: Vec<String>,
-    /// Timed call of the last block that they are of.
+    /// Number of the timed call of the last block that these values are from.
     kept_call: u32,
     /// Elements of the calls of the last block.
     samples: Vec<SampledOutput>,
 }
 
 impl MeasurementPlan<'_> {
-    /// Runs all rounds. Sides are given in order, the baseline first.
+    /// Runs all rounds. `workers` are the sides in order, the baseline first.
     pub(crate) fn run(&self, workers: &mut [&mut Worker], check: CheckOutputs<'_>) -> Result<Measurement, SideFault> {
         let mut sides: Vec<SideTimes> = workers.iter().map(|_| SideTimes::default()).collect();
         let last = workers.len().saturating_sub(1);
@@ -159,7 +158,8 @@ impl MeasurementPlan<'_> {
         Ok(Measurement { sides, made, calls, noise, elsewhere, charged_ns })
     }
 
-    /// Fluctuation of the times. In paper mode it is defined as in the public harness: the largest IQR / median of all trials of a side.
+    /// Returns the fluctuation of the times. In paper mode it is defined as in the public harness: the largest IQR / median of all trials
+    /// of a side.
     fn noise(&self, sides: &[SideRounds]) -> f64 {
         if self.settings.mode == Mode::Sound {
             return fluctuation(&sides.iter().map(|side| side.times.e2e_ns.as_slice()).collect::<Vec<_>>());
@@ -180,7 +180,7 @@ impl MeasurementPlan<'_> {
         if forward { (0..sides).collect() } else { (0..sides).rev().collect() }
     }
 
-    /// Makes the first block of each side; returns the times of the sides' calls.
+    /// Runs the first block of each side. Returns the duration of a call of the fastest and the slowest side.
     fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<CallTimes, SideFault> {
         let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO };
         for (side, worker) in workers.iter_mut().enumerate() {
@@ -200,7 +200,7 @@ impl MeasurementPlan<'_> {
         u64::from(low) | u64::from(high) << 32
     }
 
-    /// One block of one side, before which it has made `made` calls.
+    /// Runs one block of one side. `made` is the number of calls that the side made before.
     fn block(
         &self,
         worker: &mut Worker,
@@ -240,8 +240,9 @@ impl MeasurementPlan<'_> {
         side.rounds.enter(timed, plan, seen, self.check_clock).map_err(WorkerFault::Broken)
     }
 
-    /// Returns the outputs of the last side's kept call, which is number `call` of the measurement, and those of the
-    /// first side for the same content. That one computes them now: the other one draws its call when it has been made.
+    /// Returns the outputs of the last side's kept call, which has the number `call` in the measurement, and those of the first side for
+    /// the same content. The first side computes its outputs now, because the last side chooses the kept call only after the call was
+    /// made.
     fn checked(
         &self,
         workers: &mut [&mut Worker],
@@ -267,7 +268,7 @@ impl MeasurementPlan<'_> {
         Ok(CheckedRound { sent, kept, call: self.seen + call })
     }
 
-    /// Returns the outputs of the kept call of a side, under this process's clock.
+    /// Returns the outputs of the kept call of a side, and measures the time of the fetch with the referee's clock.
     fn fetch(&self, workers: &mut [&mut Worker], side: usize, sides: &mut [SideTimes]) -> Result<Sent, SideFault> {
         let (worker, of_side) = (&mut *workers[side], |fault| SideFault { side, fault });
         let begin = Instant::now();
@@ -278,7 +279,7 @@ impl MeasurementPlan<'_> {
     }
 }
 
-/// Returns the record of the measurements of two sides, one per pair of processes; `side` is the number of the baseline.
+/// Returns the record of the measurements of two sides, one measurement per pair of processes. `side` is the number of the baseline.
 pub(crate) fn describe(
     (path, baseline, side): (ExecutionPath, Baseline, usize),
     measurements: &[Measurement],

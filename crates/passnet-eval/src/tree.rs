@@ -1,10 +1,10 @@
-//! Processes as a tree, read from `/proc`.
+//! The tree of processes, read from `/proc`.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Returns the process ids of everything below `root`, except `keep` and their descendants.
+/// Returns the process ids of all descendants of `root`, except `keep` and their descendants.
 pub(crate) fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
     let (mut found, mut open) = (Vec::new(), vec![root]);
     while let Some(pid) = open.pop() {
@@ -18,7 +18,7 @@ pub(crate) fn descendants(root: i32, keep: &BTreeSet<i32>) -> Vec<i32> {
     found
 }
 
-/// Returns the living children of a process: each of its threads has a list of those that it started or inherited.
+/// Returns the living children of a process. Each thread of the process has a list of the children that it started or inherited.
 fn children(pid: i32) -> Vec<i32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -28,7 +28,7 @@ fn children(pid: i32) -> Vec<i32> {
     children.into_iter().filter(|&child| is_running(child)).collect()
 }
 
-/// Returns the threads of a process and of everything below it.
+/// Returns the threads of a process and of all its descendants.
 pub(crate) fn threads(root: i32) -> Vec<i32> {
     let processes = std::iter::once(root).chain(descendants(root, &BTreeSet::new()));
     processes
@@ -37,17 +37,17 @@ pub(crate) fn threads(root: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Times of threads since their start, summed over threads.
+/// CPU use of threads since their start, summed over threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuUse {
-    /// On a CPU.
+    /// Time on a CPU.
     pub(crate) ran: Duration,
-    /// Ready to run, while other threads had the CPU.
+    /// Time in which threads were ready to run while other threads used the CPU.
     pub(crate) waited: Duration,
 }
 
 impl CpuUse {
-    /// Returns the use since an earlier one; at least zero, because threads end.
+    /// Returns the difference to an earlier use. It is at least zero, although threads that have ended no longer count.
     pub(crate) fn since(self, before: Self) -> Self {
         Self { ran: self.ran.saturating_sub(before.ran), waited: self.waited.saturating_sub(before.waited) }
     }
@@ -65,7 +65,7 @@ pub(crate) fn own_cpu_use() -> Option<CpuUse> {
     use_of("thread-self")
 }
 
-/// Reads the times of a thread, which has a folder of this name in `/proc`.
+/// Reads the CPU use of a thread. `thread` is its folder in `/proc`.
 fn use_of(thread: &str) -> Option<CpuUse> {
     let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     let mut fields = text.split_whitespace().map(|field| field.parse().ok().map(Duration::from_nanos));
@@ -75,19 +75,19 @@ fn use_of(thread: &str) -> Option<CpuUse> {
 /// Returns the niceness of a thread.
 pub(crate) fn niceness(thread: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
-    // Field 19 of proc_pid_stat(5); the third, the state, is the first one after the name.
+    // The niceness is field 19 of proc_pid_stat(5). The first field after the name is field 3, the state.
     stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
 }
 
-/// True if a process exists and is not a zombie.
+/// Returns whether a process exists and is not a zombie.
 fn is_running(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name stands in parentheses and may itself contain some; the state follows it.
+    // The name of the program is in parentheses and may contain parentheses. The state follows the last parenthesis.
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Kills everything below `root` except the processes `keep` and their descendants. Looks again until nothing new is
-/// found: a process may have forked just before its signal came (with the signal pending, it cannot).
+/// Kills all descendants of `root`, except the processes `keep` and their descendants. Repeats the search until no new process is found:
+/// a process may fork just before its signal arrives. It cannot fork while the signal is pending.
 pub(crate) fn kill_below(root: i32, keep: &BTreeSet<i32>) {
     let mut killed = BTreeSet::new();
     loop {
@@ -103,10 +103,10 @@ pub(crate) fn kill_below(root: i32, keep: &BTreeSet<i32>) {
     }
 }
 
-/// Sends SIGKILL to one process; one that is gone already is no error.
+/// Sends SIGKILL to one process. A process that has already ended is not an error.
 pub(crate) fn kill(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // Fails only where the process has ended.
+        // This fails only if the process has ended.
         let _ = kill_process(pid, Signal::KILL);
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn kill(pid: i32) {
 /// Sends SIGKILL to the process group that a process leads.
 pub(crate) fn kill_group(leader: i32) {
     if let Some(pid) = Pid::from_raw(leader) {
-        // Fails only where all its members have ended.
+        // This fails only if all processes of the group have ended.
         let _ = kill_process_group(pid, Signal::KILL);
     }
 }

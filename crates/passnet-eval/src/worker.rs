@@ -1,4 +1,4 @@
-//! One worker process, seen from the referee.
+//! The referee's side of one worker process.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ use crate::{
 
 /// Time limit of forking, which takes milliseconds.
 const FORK_TIMEOUT: Duration = Duration::from_secs(20);
-/// Largest number of notes and of values in a reply. A pass can forge replies, so their length has a limit.
+/// Largest number of notes, and largest number of values, in a reply. A pass can forge replies, so their length has a limit.
 const MAX_ITEMS: usize = 4096;
 
 /// Fault of a worker.
@@ -43,13 +43,13 @@ pub(crate) enum WorkerFault {
     Died {
         /// Exit status, if the fork server knows it.
         exit: Option<WorkerExit>,
-        /// End of its output.
+        /// End of the worker's output.
         log: String,
     },
     /// The worker was killed because it exceeded a limit.
     #[error("the worker was killed: {0}")]
     Exceeded(Excess),
-    /// The answer breaks the protocol.
+    /// The reply breaks the protocol.
     #[error("the worker broke the protocol: {0}")]
     Broken(String),
     /// An output of a timed call changed between the end of the call and its fetch.
@@ -95,7 +95,7 @@ pub(crate) struct WorkerOptions {
     pub(crate) cache: String,
 }
 
-/// Values that came back from a call, checked for consistency.
+/// Values that a call returned, checked for consistency.
 #[derive(Clone, Debug)]
 pub(crate) struct Returned {
     pub(crate) outputs: Outputs,
@@ -105,12 +105,12 @@ pub(crate) struct Returned {
 impl Returned {
     /// Returns the bytes of one tensor.
     pub(crate) fn values(&self, layout: &Layout) -> &[u8] {
-        // Layouts were checked against the block when the reply came.
+        // Layouts were checked against the block when the reply was received.
         &self.bytes[layout.offset as usize..(layout.offset + layout.nbytes) as usize]
     }
 }
 
-/// Values of a call that were sent, but perhaps not read yet.
+/// Values of a call that the worker sent, which may not have been read yet.
 #[derive(Debug)]
 pub(crate) struct Sent {
     outputs: Outputs,
@@ -118,7 +118,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Returns the bytes of the values.
+    /// Returns the number of bytes of the values.
     pub(crate) fn nbytes(&self) -> u64 {
         self.outputs.nbytes
     }
@@ -126,14 +126,14 @@ impl Sent {
     /// Reads the values.
     ///
     /// # Errors
-    /// The block cannot be read.
+    /// If the block cannot be read.
     pub(crate) fn read(self) -> Result<Returned, WorkerFault> {
         let bytes = self.block.read().map_err(|error| WorkerFault::Broken(error.to_string()))?;
         Ok(Returned { outputs: self.outputs, bytes })
     }
 }
 
-/// A worker. Dropping it kills it and all its descendants.
+/// A worker process. Dropping the value kills the process and all its descendants.
 #[derive(Debug)]
 pub(crate) struct Worker {
     id: u64,
@@ -145,7 +145,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Forks a worker. It is usable after [`Self::ready`].
+    /// Forks a worker. The worker is usable after [`Self::ready`].
     pub(crate) fn fork(zygote: &Arc<Zygote>, options: &WorkerOptions) -> Result<Self, WorkerFault> {
         fs_err::create_dir_all(&options.scratch)?;
         let request = |id| ForkRequest::Fork {
@@ -186,7 +186,7 @@ impl Worker {
         self.channel.send(request, descriptor, deadline).map_err(|error| self.fault(error))
     }
 
-    /// Returns the next reply; a reply `failed` is a fault.
+    /// Returns the next reply. A reply `failed` is returned as a fault.
     pub(crate) fn receive(&mut self, deadline: Instant) -> Result<(WorkerReply, Option<OwnedFd>), WorkerFault> {
         match self.channel.receive(deadline) {
             Ok((WorkerReply::Failed(error), _)) => Err(WorkerFault::Failed(Box::new(error))),
@@ -195,7 +195,7 @@ impl Worker {
         }
     }
 
-    /// The next reply, which has to be `done`.
+    /// Waits for the next reply, which has to be `done`.
     pub(crate) fn receive_done(&mut self, deadline: Instant) -> Result<(), WorkerFault> {
         match self.receive(deadline)? {
             (WorkerReply::Done, _) => Ok(()),
@@ -203,7 +203,7 @@ impl Worker {
         }
     }
 
-    /// Makes the worker forget all its inputs.
+    /// Makes the worker drop all its inputs.
     pub(crate) fn drop_inputs(&mut self, deadline: Instant) -> Result<(), WorkerFault> {
         self.send(&WorkerRequest::DropInputs, None, deadline)?;
         self.receive_done(deadline)
@@ -247,12 +247,12 @@ impl Worker {
 
     /// Binds all threads of the worker to some cores.
     pub(crate) fn pin(&self, cores: &CpuSet) {
-        // Affinity belongs to a thread, and a worker may have several by now.
+        // Affinity is a property of a thread, and the worker may have several threads.
         for task in std::fs::read_dir(Path::new("/proc").join(self.pid.to_string()).join("task")).into_iter().flatten()
         {
             let id = task.ok().and_then(|task| task.file_name().to_str()?.parse().ok());
             if let Some(thread) = id.and_then(Pid::from_raw) {
-                // Fails only where the thread has ended since.
+                // This fails only if the thread has ended.
                 let _ = sched_setaffinity(Some(thread), cores);
             }
         }
@@ -265,8 +265,7 @@ impl Worker {
                 if let Some(excess) = self.zygote.watch.excess(self.id) {
                     return WorkerFault::Exceeded(excess);
                 }
-                // The fork server reports the exit over another socket, perhaps a moment after the worker's own
-                // socket was closed.
+                // The fork server reports the exit over another socket, possibly shortly after the worker's socket was closed.
                 let exit = self.zygote.wait_exit(self.id, Instant::now() + Duration::from_secs(1));
                 let log = File::open(&self.log).map(|mut log| tail(&mut log)).unwrap_or_default();
                 WorkerFault::Died { exit, log }
@@ -284,7 +283,7 @@ impl Drop for Worker {
     }
 }
 
-/// Returns the fault of a reply that answers something else.
+/// Returns the fault for a reply of the wrong kind.
 pub(crate) fn unexpected(expected: &str, reply: &WorkerReply) -> WorkerFault {
     let json = serde_json::to_value(reply).unwrap_or_default();
     WorkerFault::Broken(format!("expected `{expected}`, got `{}`", json["type"].as_str().unwrap_or("?")))
@@ -309,7 +308,7 @@ fn check_outputs(outputs: &Outputs, limit: u64) -> Result<(), String> {
     }
     for layout in tensors().map(|(layout, _)| layout).chain(&outputs.mutated) {
         let size = layout.dtype.size() as u64;
-        // The worker chooses these numbers. An overflow must not make a large size look small.
+        // The worker chooses these numbers, and an overflow must not make a large size look small.
         let nbytes = layout.shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
         let end = layout.offset.checked_add(layout.nbytes);
         if nbytes != Some(layout.nbytes) || end.is_none_or(|end| end > outputs.nbytes) {

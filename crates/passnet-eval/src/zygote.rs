@@ -1,4 +1,4 @@
-//! The fork server: started once, forks all workers.
+//! The fork server, which is started once and forks all workers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,11 +31,12 @@ use crate::{
 
 /// Time limit of forking spare workers, which takes milliseconds.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time limit of setting up the compiler. It takes five seconds, and twenty where PyTorch's headers have yet to be
-/// precompiled; on a busy machine several times that.
+/// Time limit of setting up the compiler. It takes 5 seconds, or 20 seconds if PyTorch's headers are not precompiled yet, and several
+/// times as long on a busy machine.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Program of the interpreter. The control socket arrives as standard input; the program moves it away and calls `main`.
+/// Python program of the fork server. Its standard input is the control socket, which the program moves to another descriptor before it
+/// calls `main`.
 const BOOT: &str = "\
 import os, sys
 control = os.dup(int(sys.argv[1]))
@@ -77,7 +78,7 @@ impl ForkServerShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads replies until the fork server is gone.
+    /// Reads replies until the fork server has ended.
     fn listen(&self) {
         let forever = Duration::from_secs(u32::MAX.into());
         while let Ok((reply, _)) = self.channel.receive::<ForkReply>(Instant::now() + forever) {
@@ -95,7 +96,7 @@ impl ForkServerShared {
         self.changed.notify_all();
     }
 
-    /// Waits until `found` finds something in the state; `None` at the deadline or when the fork server is dead.
+    /// Waits until `found` returns a value for the state. Returns `None` at the deadline, or if the fork server is dead.
     fn wait_for<T>(&self, deadline: Instant, mut found: impl FnMut(&mut ForkServerState) -> Option<T>) -> Option<T> {
         let mut state = self.state();
         loop {
@@ -116,25 +117,25 @@ impl ForkServerShared {
 struct Live {
     /// Ids and process ids of workers in use.
     workers: BTreeMap<u64, i32>,
-    /// Process ids of workers that wait for a use.
+    /// Process ids of spare workers.
     spares: BTreeSet<i32>,
 }
 
-/// A running fork server. Dropping it ends it and all its workers.
+/// A running fork server. Dropping the value kills the fork server and all its workers.
 #[derive(Debug)]
 pub struct Zygote {
     shared: Arc<ForkServerShared>,
     info: ZygoteInfo,
     child: Child,
     log: File,
-    /// Locked during a fork. Otherwise a search for stray processes could find a worker that is not listed yet, and kill it.
+    /// Locked during a fork. Otherwise a search for stray processes could kill a worker that is not listed yet.
     live: Mutex<Live>,
     next_id: AtomicU64,
-    /// Set once the compiler is set up, or cannot be.
+    /// Set once the compiler was set up, or the attempt has failed.
     compiler: OnceLock<()>,
-    /// Enforces the limits of workers that the kernel cannot.
+    /// Enforces those limits of workers that the kernel cannot enforce.
     pub(crate) watch: ResourceWatch,
-    /// Process id while it may be running, else 0.
+    /// Process id of the fork server while it may be running, else 0.
     pid: Arc<AtomicI32>,
     listener: Option<JoinHandle<()>>,
 }
@@ -148,7 +149,7 @@ impl Zygote {
         Self::start_as(config, Arc::default())
     }
 
-    /// Starts a fork server. `pid` has its process id from the first moment, so that it can be killed while it starts.
+    /// Starts a fork server. Stores its process id in `pid` as soon as the process exists, so that it can be killed while it starts.
     pub(crate) fn start_as(config: &ZygoteConfig, pid: Arc<AtomicI32>) -> Result<Self, ZygoteError> {
         let spawn_error = |source| ZygoteError::Spawn { python: config.python.clone(), source };
         let (channel, theirs) = Channel::pair().map_err(spawn_error)?;
@@ -164,12 +165,13 @@ impl Zygote {
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(log.try_clone().map_err(spawn_error)?))
             .stderr(Stdio::from(log.try_clone().map_err(spawn_error)?))
-            // Ctrl-C goes to the group of this program, which ends its processes itself.
+            // Ctrl-C goes to the process group of this program, which kills the fork server itself.
             .process_group(0)
             .spawn()
             .map_err(spawn_error)?;
         pid.store(child.id() as i32, Ordering::SeqCst);
-        // The command holds a copy of the worker's end of the channel. With it, the end of the interpreter would not be seen.
+        // The command has a copy of the fork server's end of the channel. With this copy, the channel would not be closed when the
+        // interpreter ends.
         drop(command);
         let ready = channel.receive::<ForkReply>(Instant::now() + config.start_timeout);
         let info = match ready {
@@ -179,7 +181,7 @@ impl Zygote {
                     Ok((reply, _)) => format!("it said {reply:?}"),
                     Err(error) => error.to_string(),
                 };
-                // Both fail only if the process has already ended.
+                // Both calls fail only if the process has already ended.
                 let _ = child.kill();
                 pid.store(0, Ordering::SeqCst);
                 let _ = child.wait();
@@ -203,12 +205,12 @@ impl Zygote {
         Ok(Self { shared, info, child, log, live, next_id, compiler, watch, pid, listener: Some(listener) })
     }
 
-    /// Returns its versions and process id.
+    /// Returns the versions and the process id of the fork server.
     pub fn info(&self) -> &ZygoteInfo {
         &self.info
     }
 
-    /// True if it still runs.
+    /// Returns whether the fork server still runs.
     pub fn is_alive(&self) -> bool {
         !self.shared.state().dead
     }
@@ -228,8 +230,8 @@ impl Zygote {
             .channel
             .send(&request(id), Some(theirs.as_fd()), deadline)
             .map_err(|error: ChannelError| failed(error.to_string()))?;
-        // Only the worker may hold this end. Otherwise its death would not close the channel, and the referee would
-        // wait until the deadline.
+        // Only the worker may have this end. Otherwise its death would not close the channel, and the referee would wait until the
+        // deadline.
         drop(theirs);
         let pid = self.shared.wait_for(deadline, |state| state.forked.remove(&id));
         let pid = pid.ok_or_else(|| failed("it did not fork a worker".to_owned()))?;
@@ -238,12 +240,12 @@ impl Zygote {
         Ok((id, pid, channel))
     }
 
-    /// Requests spare workers on some cores (on any if none are given). Returns at once, because forking copies the
-    /// page tables of half a gigabyte of memory, and the caller can measure meanwhile.
+    /// Requests spare workers on some cores, or on any core if `cores` is empty. Returns at once: forking copies the page tables of half
+    /// a gigabyte of memory, and the caller can measure meanwhile.
     pub(crate) fn prepare(self: &Arc<Self>, spares: u32, cores: Vec<u32>) {
         let zygote = Arc::clone(self);
         let deadline = Instant::now() + PREPARE_TIMEOUT;
-        // Without a thread, or with a dead fork server, workers are forked when they are needed.
+        // If the thread cannot start or the fork server is dead, workers are forked when they are needed.
         let _ = std::thread::Builder::new().name("prepare".to_owned()).spawn(move || {
             let mut live = zygote.live();
             zygote.shared.state().prepared = None;
@@ -255,10 +257,10 @@ impl Zygote {
         });
     }
 
-    /// Sets up the compiler at the first call. Otherwise each worker that compiles would do it again.
+    /// Sets up the compiler at the first call, so that workers do not have to do it each time.
     pub(crate) fn set_up_compiler(&self, cache: &Path) {
         self.compiler.get_or_init(|| {
-            // Locked, so that a search for stray processes does not kill the compilers that this starts.
+            // The lock is held so that a search for stray processes does not kill the compilers that are started here.
             let _live = self.live();
             let deadline = Instant::now() + COMPILE_TIMEOUT;
             let request = ForkRequest::Compile { cache: cache.to_string_lossy().into_owned() };
@@ -274,7 +276,7 @@ impl Zygote {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of a worker and returns its exit status; `None` if it still runs at the deadline.
+    /// Waits for the end of a worker. Returns its exit status, or `None` if the worker still runs at the deadline.
     pub(crate) fn wait_exit(&self, id: u64, deadline: Instant) -> Option<WorkerExit> {
         self.shared.wait_for(deadline, |state| state.exited.get(&id).copied())
     }
@@ -302,15 +304,15 @@ impl Zygote {
 
 impl Drop for Zygote {
     fn drop(&mut self) {
-        // Descendants first: when the fork server is gone, they get another parent and cannot be found.
+        // Descendants are killed first: after the fork server's death they get another parent and cannot be found.
         tree::kill_below(self.info.pid, &BTreeSet::new());
-        // Killed, not asked: it may hang. Both calls fail only where it has ended already.
+        // The fork server is killed without an exit request, because it may hang. Both calls fail only if it has already ended.
         let _ = self.child.kill();
-        // Before its number can become another process's.
+        // The process id is cleared before the system can reuse it for another process.
         self.pid.store(0, Ordering::SeqCst);
         let _ = self.child.wait();
         if let Some(listener) = self.listener.take() {
-            // The end of the socket has woken the listener, which cannot panic.
+            // The closed socket has ended the listener thread, which cannot panic.
             let _ = listener.join();
         }
     }
@@ -333,7 +335,7 @@ pub(crate) fn tail(log: &mut File) -> String {
 mod tests {
     use super::*;
 
-    /// The channel of an interpreter that has ended is closed; a parent that kept the other end would wait for the time-out.
+    /// When an interpreter ends, its channel is closed. A parent that kept a copy of the other end would wait for the time-out.
     #[test]
     fn an_interpreter_without_the_package_is_reported_by_its_last_output() {
         let site = tempfile::tempdir().unwrap();

@@ -8,18 +8,18 @@ use passnet_services::Interpreter;
 /// Configuration of the fork server.
 #[derive(Clone, Debug)]
 pub struct ZygoteConfig {
-    /// The Python interpreter; it has to find torch.
+    /// The Python interpreter, which must be able to import torch.
     pub python: PathBuf,
-    /// Directory with the `passnet` package, put first on `sys.path`; `None` where the interpreter finds it itself.
+    /// Directory with the `passnet` package, which is put first on `sys.path`; `None` where the package is installed.
     pub site: Option<PathBuf>,
-    /// Give it only the variables of an allow-list, and none with a secret.
+    /// True to pass only the environment variables of an allow-list, none of which can have a secret.
     pub clean_environment: bool,
-    /// Time limit of starting: importing torch from a cold disk takes many seconds.
+    /// Time limit of the start. Importing torch from a cold disk takes many seconds.
     pub start_timeout: Duration,
 }
 
 impl ZygoteConfig {
-    /// Returns the given interpreter with its own packages.
+    /// Returns the configuration for an interpreter in which the package is installed.
     pub fn new(python: impl Into<PathBuf>) -> Self {
         Self { python: python.into(), site: None, clean_environment: true, start_timeout: Duration::from_secs(120) }
     }
@@ -34,7 +34,7 @@ impl From<Interpreter> for ZygoteConfig {
 /// Error of the fork server.
 #[derive(Debug, thiserror::Error)]
 pub enum ZygoteError {
-    /// The interpreter could not be started at all.
+    /// The interpreter could not be started.
     #[error("cannot start `{python}`: {source}")]
     Spawn {
         python: PathBuf,
@@ -56,7 +56,7 @@ pub enum ZygoteError {
         /// Version of the Python side.
         found: u32,
     },
-    /// Evaluations were stopped, and no fork server is started any more.
+    /// Evaluations are halted, and no fork server is started until they are resumed.
     #[error("evaluations were stopped")]
     Halted,
     /// The fork server died, or did not answer.

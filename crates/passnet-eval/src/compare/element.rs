@@ -1,4 +1,4 @@
-//! Element types and what "equal" and "close" mean for each of them.
+//! Element types, with the meaning of "equal" and "close" for each type.
 
 use half::{bf16, f16};
 use passnet_record::DType;
@@ -12,7 +12,7 @@ pub const LAST_TOLERANCE: i32 = 5;
 /// Number of tolerances on the ladder.
 const RUNGS: usize = (LAST_TOLERANCE - FIRST_TOLERANCE + 1) as usize;
 
-/// One element as it lies in memory.
+/// One element, as it is stored in memory.
 pub(super) trait Element: Copy + Send + Sync {
     /// `(rtol, atol)` in the precision in which PyTorch applies them.
     type Bound: Copy + Default + Send + Sync;
@@ -20,27 +20,27 @@ pub(super) trait Element: Copy + Send + Sync {
     /// Returns the elements of a contiguous block.
     fn elements(bytes: &[u8]) -> impl Iterator<Item = Self> + '_;
 
-    /// IEEE equality: NaN equals nothing, zeros of both signs are equal.
+    /// Returns IEEE equality: NaN is not equal to any value, and zeros of both signs are equal.
     fn equal(self, other: Self) -> bool;
 
     /// Returns the bounds of one tolerance; `None` where the type is compared exactly.
     fn bound(rtol: f64, atol: f64) -> Self::Bound;
 
-    /// `torch.isclose(self, reference, rtol, atol)` for elements that are not equal.
+    /// Returns `torch.isclose(self, reference, rtol, atol)` for elements that are not equal.
     fn close(self, reference: Self, bound: Self::Bound) -> bool;
 
-    /// |self - other| for the report; NaN or infinite where one of them is.
+    /// Returns |self - other| for the report; NaN or infinite where an element is NaN or infinite.
     fn distance(self, other: Self) -> f64;
 
-    /// |self|.
+    /// Returns |self|.
     fn magnitude(self) -> f64;
 
-    /// True if both are NaN, or the same value. Anything may be either.
+    /// Returns whether both elements are NaN, or both are the same value.
     fn agrees(self, other: Self) -> bool {
         self.equal(other) || (self.magnitude().is_nan() && other.magnitude().is_nan())
     }
 
-    /// For messages.
+    /// Returns the element as text for messages.
     fn text(self) -> String;
 }
 
@@ -57,13 +57,13 @@ impl<E: Element> Ladder<E> {
         Self(Some(bounds))
     }
 
-    /// True if two unequal elements are close at rung `rung` (0 is the first tolerance).
+    /// Returns whether two unequal elements are close at rung `rung` (0 is the first tolerance).
     pub(super) fn close_at(&self, candidate: E, reference: E, rung: usize) -> bool {
         self.0.as_ref().and_then(|bounds| bounds.get(rung)).is_some_and(|&bound| candidate.close(reference, bound))
     }
 
-    /// Returns the first rung from `from` on at which two unequal elements are close. Bounds grow with the rung and rounding
-    /// is monotone, so that a binary search finds it.
+    /// Returns the first rung from `from` on at which two unequal elements are close. This is a binary search, which is valid because
+    /// bounds grow with the rung and rounding is monotone.
     pub(super) fn first_close(&self, candidate: E, reference: E, from: usize) -> Option<usize> {
         let bounds = self.0.as_ref()?.get(from..)?;
         let rung = bounds.partition_point(|&bound| !candidate.close(reference, bound));
@@ -71,7 +71,7 @@ impl<E: Element> Ladder<E> {
     }
 }
 
-/// IEEE types in which PyTorch computes the bound directly.
+/// Implements [`Element`] for IEEE types in which PyTorch computes the bound directly.
 macro_rules! float {
     ($float:ty) => {
         impl Element for $float {
@@ -113,8 +113,8 @@ macro_rules! float {
 float!(f32);
 float!(f64);
 
-/// 16-bit types: PyTorch computes each operation in float32 and rounds its result to the type. `rtol` enters the
-/// product in float32, `atol` enters the sum rounded to the type.
+/// Implements [`Element`] for 16-bit types. PyTorch computes each operation in float32 and rounds the result to the type. In the product,
+/// `rtol` is a float32 number; in the sum, `atol` is rounded to the type.
 macro_rules! short_float {
     ($float:ty) => {
         impl Element for $float {
@@ -157,7 +157,7 @@ macro_rules! short_float {
 short_float!(f16);
 short_float!(bf16);
 
-/// Types that are compared exactly.
+/// Implements [`Element`] for types that are compared exactly.
 macro_rules! exact {
     ($int:ty) => {
         impl Element for $int {
@@ -198,7 +198,7 @@ exact!(i16);
 exact!(i8);
 exact!(u8);
 
-/// A complex number; compared exactly, as the public scoring code does.
+/// A complex number. It is compared exactly, as in the public scoring code.
 #[derive(Clone, Copy)]
 pub(super) struct Complex<F>(F, F);
 
@@ -231,7 +231,7 @@ macro_rules! complex {
                 f64::from(self.0).hypot(f64::from(self.1))
             }
 
-            /// Products of complex infinities have no one answer: the standard of C and the textbook formula differ.
+            /// Products of complex infinities are not unique: the C standard and the textbook formula give different results.
             fn agrees(self, other: Self) -> bool {
                 self.equal(other) || !(self.magnitude().is_finite() || other.magnitude().is_finite())
             }

@@ -1,7 +1,7 @@
 //! Distance of both sides from the graph computed in float64.
 //!
-//! A candidate that differs from eager mode may be the better of the two: a fused kernel keeps intermediate values that eager
-//! mode rounds. The float64 result decides which is. `docs/reference/referee.md` states the rule.
+//! A candidate that differs from eager mode may be more accurate: a fused kernel keeps intermediate values that eager mode rounds. The
+//! float64 result decides which of the two is better. `docs/reference/referee.md` states the rule.
 
 use half::{bf16, f16};
 use passnet_record::{AgainstFloat64, DType, Deviation};
@@ -11,12 +11,12 @@ use super::{
     loose::{FLOOR, loose_bound},
 };
 
-/// Factor by which a candidate may be further from float64 than eager is, in its largest and in its mean distance and in the number
-/// of elements outside the tolerance: results of equal quality differ by chance.
+/// Factor by which a candidate may be further from float64 than eager is, because results of equal quality differ by chance. It applies
+/// to the largest distance, to the mean distance, and to the number of elements outside the tolerance.
 pub const MARGIN: f64 = 1.5;
 
-/// Compares both sides of an output with the float64 result (elements of type `f64`). `None` for types that are not
-/// floating-point numbers, and for blocks of another length.
+/// Compares both sides of an output with the float64 result, whose elements are `f64`. Returns `None` for types that are not
+/// floating-point types, and for blocks of different lengths.
 pub fn against_float64(
     dtype: DType,
     candidate: &[u8],
@@ -81,7 +81,7 @@ rounded!(f32, |value| value as f32, f64::from);
 rounded!(f16, f16::from_f64, f16::to_f64);
 rounded!(bf16, bf16::from_f64, bf16::to_f64);
 
-/// Distances of one side, while they are collected.
+/// Sums of the distances of one side.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     max: f64,
@@ -118,7 +118,7 @@ fn judge<E: Rounded>(dtype: DType, candidate: &[u8], eager: &[u8], float64: &[u8
         let nearest = E::of(truth);
         elements += 1;
         if !nearest.magnitude().is_finite() || (c.agrees(e) && !c.magnitude().is_finite()) {
-            // NaN and infinity have no distance: they agree with one of both or are wrong.
+            // NaN and infinity have no distance: they are right only if they agree with eager or with float64.
             same_kind &= c.agrees(e) || c.agrees(nearest);
             continue;
         }
@@ -127,13 +127,13 @@ fn judge<E: Rounded>(dtype: DType, candidate: &[u8], eager: &[u8], float64: &[u8
         of_eager.add(distance(e, truth), close(e, nearest));
     }
     let (candidate, eager) = (of_candidate.deviation(elements), of_eager.deviation(elements));
-    // Without a cap a candidate could be as wrong as an eager mode that loses all digits.
+    // Without a cap, a candidate could be as wrong as eager mode is where eager loses all digits.
     let cap = loose_bound(dtype).map_or(0.0, |bound| FLOOR.max(bound * scale));
     let accepted = same_kind && of_candidate.max <= cap && is_no_worse(&candidate, &eager);
     AgainstFloat64 { eager, candidate, accepted }
 }
 
-/// True if the candidate is at least as close as eager is, up to [`MARGIN`].
+/// Returns whether the candidate is at least as close as eager, up to [`MARGIN`].
 fn is_no_worse(candidate: &Deviation, eager: &Deviation) -> bool {
     // A distance that is not finite is worse than any other.
     let within = |candidate: Option<f64>, eager: Option<f64>| match (candidate, eager) {

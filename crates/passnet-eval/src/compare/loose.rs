@@ -1,4 +1,4 @@
-//! The bound by which outputs for adversarial inputs are judged.
+//! Bound on the differences of outputs for adversarial inputs.
 //!
 //! On inputs that are far from the captured ones (huge, tiny, constant), honest kernels round differently than eager mode. The
 //! ladder of tolerances does not fit these values, because its absolute terms are made for values near 1. Such rounds only have
@@ -21,30 +21,31 @@ pub struct LooseFailure {
     pub reference: String,
     /// Allowed value of `|candidate - reference|`.
     pub allowed: f64,
-    /// The candidate is NaN or infinite there, and the reference is not.
+    /// True if the candidate is NaN or infinite there and the reference is not.
     pub non_finite: bool,
-    /// The reference is NaN or infinite there, and the candidate is something else.
+    /// True if the reference is NaN or infinite there and the candidate has a different value.
     pub lost: bool,
 }
 
 /// Meaning of a reference that is NaN or infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceptional {
-    /// The inputs were finite: an intermediate left the range of its type, which another order of operations may avoid.
+    /// The inputs were finite, so an intermediate value left the range of its type. Another order of operations may avoid this, so such
+    /// elements are not compared.
     Overflow,
-    /// The inputs had NaN and infinities: the candidate's value must be the same, NaN for NaN.
+    /// The inputs had NaN and infinities. The candidate must have the same value as the reference, NaN for NaN.
     Expected,
-    /// The inputs were finite and of ordinary magnitude: the graph itself makes NaN of them, such as a softmax of a row that is
-    /// masked as a whole. The value must be the same, and integers are compared.
+    /// The inputs were finite and of ordinary magnitude, so the graph itself makes NaN, for example in a softmax of a fully masked row.
+    /// The candidate must have the same value, and integers are compared.
     Computed,
 }
 
-/// Terms by which the elements of a round are judged.
+/// Conditions for the judgement of the elements of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LooseTerms {
     /// Meaning of a reference that is NaN or infinite.
     pub exceptional: Exceptional,
-    /// The inputs have ordinary magnitudes, so that honest kernels are nearer than far from them.
+    /// True if the inputs have ordinary magnitudes. Honest kernels differ less on such inputs than on extreme inputs.
     pub is_near: bool,
 }
 
@@ -75,21 +76,20 @@ pub const fn loose_bound(dtype: DType) -> Option<f64> {
     }
 }
 
-/// Multiple of eager mode's largest distance from the exact result that is allowed on inputs of ordinary magnitudes, up to
-/// [`loose_bound`]. A deep graph amplifies roundings: the results of two correct programs lie on both sides of the exact one, one
-/// several times further away than the other.
+/// Allowed difference on inputs of ordinary magnitudes, as a multiple of eager mode's largest distance from the exact result. It is
+/// capped by [`loose_bound`]. A deep graph amplifies roundings: the results of two correct programs may be on opposite sides of the exact
+/// result, and one may be several times further away than the other.
 const AMPLIFIED: f64 = 16.0;
 
-/// Smallest allowed difference, so that rounding noise around an exact zero is no fault.
+/// Smallest allowed difference, so that rounding noise around an exact zero is accepted.
 pub(super) const FLOOR: f64 = 1e-5;
 
-/// Judges all elements whose reference is finite, and those where it is not if that is expected. Exact types must be equal, but
-/// integers made of NaN are not compared: conversions of it are undefined.
+/// Judges all elements whose reference is finite. Elements with another reference are judged according to [`Exceptional`]. Exact types
+/// must be equal. Integers that may be converted from NaN are not compared, because this conversion is undefined.
 ///
-/// With a `second` reference of the same type and length, each element has to agree with one of the two. An element is unreliable if
-/// the first reference disagrees with the second: a computation that loses all digits has no right result. The number of wrong
-/// elements may be at most that of unreliable ones. The distance of the two references also widens the bound of inputs of ordinary
-/// magnitudes.
+/// With a `second` reference of the same type and length, each element has to agree with one of the two. An element is unreliable if the
+/// two references disagree: a computation that loses all digits has no right result. There may be at most as many wrong elements as
+/// unreliable elements. The distance of the two references also widens the bound of inputs of ordinary magnitudes.
 pub fn loosely_close(
     dtype: DType,
     candidate: &[u8],
@@ -122,7 +122,7 @@ struct LooseRule {
 }
 
 impl LooseRule {
-    /// `between`: largest distance of the two references.
+    /// Returns the rule for a tensor. `between` is the largest distance between the two references.
     fn of<E: Element>(dtype: DType, reference: &[u8], between: f64, terms: LooseTerms) -> Self {
         let allowed = terms.bound(dtype).map_or(0.0, |bound| {
             let scale = largest(E::elements(reference).map(E::magnitude));
@@ -134,7 +134,7 @@ impl LooseRule {
 
     fn holds<E: Element>(&self, candidate: E, reference: E) -> bool {
         match self.exceptional {
-            // A NaN distance is within nothing.
+            // A NaN distance is never within the bound.
             _ if reference.magnitude().is_finite() => {
                 candidate.equal(reference) || candidate.distance(reference) <= self.allowed
             }
@@ -163,8 +163,8 @@ fn judge<E: Element>(
     let (mut first, mut wrong, mut unreliable) = (None, 0_u64, 0_u64);
     for (index, (c, e)) in (0_u64..).zip(E::elements(candidate).zip(E::elements(reference))) {
         let by_second = second.as_mut().and_then(|(rule, elements)| Some((&*rule, elements.next()?)));
-        // On huge inputs a softmax of bfloat16 sums is decided by rounding: eager was off by 0.5 in 36 elements, and
-        // TorchInductor, off in 26 others, was called wrong.
+        // On huge inputs, rounding decides the result of a softmax of bfloat16 sums. In one case, eager was off by 0.5 in 36 elements and
+        // TorchInductor in 26 other elements, and TorchInductor was judged wrong.
         unreliable += u64::from(by_second.as_ref().is_some_and(|(rule, value)| !rule.holds(e, *value)));
         if rule.holds(c, e) || by_second.is_some_and(|(rule, value)| rule.holds(c, value)) {
             continue;
@@ -204,7 +204,7 @@ mod tests {
         };
         assert!(close(1.012, 1.001) && !close(1.012, 1.0));
         assert!(!close(1.020, 1.001));
-        // An eager mode that loses all digits excuses no more than the general bound.
+        // Where eager mode loses all digits, the general bound still applies.
         assert!(close(1.035, 1.01) && !close(1.06, 1.01));
     }
 

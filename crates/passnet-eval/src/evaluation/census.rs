@@ -1,4 +1,4 @@
-//! Census: the kernels that ran, and a proof that the result needs those of the pass.
+//! Census: records the kernels that ran, and tests whether the result needs the kernels of the pass.
 
 use std::{iter::zip, slice::from_ref};
 
@@ -18,11 +18,11 @@ use crate::{
 };
 
 impl GraphEvaluation<'_> {
-    /// Runs the candidate five more times: once under watch, then on two contents, first with idle kernels and then unchanged.
-    /// If the results are right although the kernels do nothing, something else does the work. The candidate has computed on
-    /// neither content before, so the results cannot be left in memory, and the contents differ, so one result that is there by
-    /// chance is not enough. Before an accusation, the results of the candidate's functions are overwritten once: only outputs
-    /// that then change depend on these functions.
+    /// Runs the candidate five more times: once under watch, then on two contents, first with idle kernels and then unchanged. If the
+    /// results are right although the kernels do nothing, other code does the work. The candidate has not seen either content before, so
+    /// the results cannot be left in memory. The contents differ, so one result that is right by chance is not enough. Before a failure
+    /// is reported, the results of the candidate's functions are overwritten once: only outputs that then change depend on these
+    /// functions.
     pub(super) fn take_census(&mut self, candidate: &mut Worker) -> Result<(), Stop> {
         let seed = |number| self.seeds.seed("census", number);
         let limit = self.machine.settings.memory_bytes;
@@ -50,7 +50,7 @@ impl GraphEvaluation<'_> {
         for content in [1, 2] {
             match call(content, Watch { idle: true, ..plain }) {
                 Ok(idle) => without.push(idle),
-                // An honest graph may also fail on the results of kernels that do nothing.
+                // An honest candidate may also fail on the results of idle kernels.
                 Err(WorkerFault::Failed(_) | WorkerFault::Died { .. } | WorkerFault::Deadline) => return Ok(()),
                 Err(fault) => return Err(fault).candidate(phase),
             }
@@ -62,7 +62,7 @@ impl GraphEvaluation<'_> {
         if !(same(&first, &without[0], 1) && same(&second, &without[1], 2) && !same(&first, &second, 1)) {
             return Ok(());
         }
-        // An innocent one comes so far if the right result is what an input holds, as where a mask of ones is multiplied in place.
+        // An honest candidate gets here if the right result equals an input, for example where a mask of ones is multiplied in place.
         let given = |returned, content: usize| {
             let pairs = pairs(returned, returned, content)?;
             pairs.iter().map(|pair| pair.is_input(&blocks[content]).ok()).collect::<Option<Vec<_>>>()
@@ -72,7 +72,8 @@ impl GraphEvaluation<'_> {
         {
             return Ok(());
         }
-        // The same holds if zero weights multiply the results, or if a result is the same for all inputs and still in memory.
+        // An honest candidate also gets here if zero weights multiply the results, or if a result is the same for all inputs and still in
+        // memory.
         if let Ok(spoilt) = call(1, Watch { spoil: true, ..plain }) {
             let differ =
                 |a, b| Some(pairs(a, b, 1)?.iter().map(|pair| !same_bytes(from_ref(pair))).collect::<Vec<_>>());
@@ -81,7 +82,7 @@ impl GraphEvaluation<'_> {
             if !is_needed {
                 return Ok(());
             }
-            // Values that an earlier call left in memory could have given its results. By now they are overwritten.
+            // The results could be values that an earlier call left in memory. These are overwritten now, so the call is repeated.
             let Ok(again) = call(1, Watch { idle: true, ..plain }) else { return Ok(()) };
             if !same(&first, &again, 1) {
                 return Ok(());

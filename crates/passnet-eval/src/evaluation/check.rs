@@ -1,4 +1,4 @@
-//! Checked rounds: both sides run the same contents, and their results are judged.
+//! Checked rounds: both sides compute the same contents, and their results are compared.
 
 use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 
@@ -15,7 +15,7 @@ use crate::{
     worker::{Returned, Worker, WorkerFault},
 };
 
-/// Bytes of inputs that are on their way to workers at once during checks.
+/// Largest number of bytes of inputs that are sent to workers at once during checks.
 const BATCH_BYTES: u64 = 256 << 20;
 /// Bytes that a candidate may return in excess of twice the reference's bytes.
 const OUTPUT_SLACK: u64 = 1 << 20;
@@ -28,7 +28,7 @@ pub(super) struct Round {
     pub(super) call_seed: u64,
 }
 
-/// A round about which the graph in float64 decides.
+/// A round whose outcome depends on the graph in float64.
 struct Undecided {
     set: usize,
     round: Round,
@@ -44,13 +44,13 @@ fn differs(round: &Round, pairs: &[Pair<'_>], correct_at: i32) -> bool {
     }
 }
 
-/// Adds a round that counts to the tally, or judges an adversarial one.
+/// Adds a round of random contents to the tally, or judges a round of adversarial contents.
 fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut RoundTally) -> Result<(), Failure> {
     if round.content == Content::Random {
         tally.add(pairs, Agreement::of(pairs, tally.correct_at()), wide);
         return Ok(());
     }
-    // An error on random inputs takes precedence.
+    // A failure on random inputs takes precedence over one on adversarial inputs.
     judge_loosely(pairs, (round.content, tally.correct_at()), wide)
         .map_err(|failure| tally.failure().unwrap_or(failure))
 }
@@ -69,7 +69,7 @@ impl<'a> GraphEvaluation<'a> {
             .zip(0..)
             .map(|(content, index)| {
                 let index = if self.machine.options.defences.contents { index } else { 0 };
-                // A near duplicate needs something to be near to.
+                // A near duplicate is derived from the random inputs of the same seed.
                 let (inputs_seed, _) =
                     self.seeds.checked_round(if content == Content::NearDuplicate { 0 } else { index });
                 Round { content, inputs_seed, call_seed: self.seeds.checked_round(index).1 }
@@ -77,7 +77,7 @@ impl<'a> GraphEvaluation<'a> {
             .collect()
     }
 
-    /// Rounds in groups that fit memory, each with its block; made when asked for.
+    /// Returns the rounds in groups that fit into memory, each with its block of inputs. Blocks are made lazily.
     pub(super) fn batches<'r>(
         &self,
         rounds: &'r [Round],
@@ -117,7 +117,7 @@ impl<'a> GraphEvaluation<'a> {
             self.send_call(reference, set, round.call_seed, Watch::default()).reference("receiving inputs")?;
             if set == 0 && !self.learned {
                 for seed in [round.call_seed ^ 1, round.call_seed] {
-                    // The graph may have changed those that it got.
+                    // The graph may have changed the inputs that it got.
                     self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
                     self.send_call(reference, 0, seed, Watch::default()).reference("receiving inputs")?;
                 }
@@ -144,7 +144,7 @@ impl<'a> GraphEvaluation<'a> {
             }
             let got = candidate.receive_outputs(limit, self.deadline);
             let Some(expected) = expected else { continue };
-            // Of integers, the shapes of a graph may depend. A pass is made for one shape.
+            // The shapes of a graph may depend on integers, but a pass is made for one shape.
             if round.content == Content::Discrete && shapes(&expected) != self.shapes {
                 self.report.evidence.notes.push(skipped(round.content));
                 match got {
@@ -162,7 +162,7 @@ impl<'a> GraphEvaluation<'a> {
                     self.report.evidence.notes.push(note);
                 }
             }
-            // Distances of the scored path are reported, of its first round at least.
+            // The distances of the scored path are reported for at least its first round.
             let is_reported = undecided.is_empty() && tally.is_empty() && self.report.outputs.is_empty();
             if self.asks_float64() && (is_reported || differs(round, &pairs, tally.correct_at())) {
                 undecided.push(Undecided { set, round: *round, expected, got });
@@ -181,7 +181,7 @@ impl<'a> GraphEvaluation<'a> {
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
     }
 
-    /// Returns the reference's outputs of a round; `None` where it raises on an adversarial content.
+    /// Returns the reference's outputs of a round; `None` where the reference raises on an adversarial content.
     fn receive_expected(
         &mut self,
         reference: &mut Worker,
@@ -201,8 +201,8 @@ impl<'a> GraphEvaluation<'a> {
         }
     }
 
-    /// Finds out from two further calls of the reference, one with another seed and one with the same, whether it draws
-    /// random numbers and whether it repeats itself.
+    /// Makes two further calls of the reference, one with another seed and one with the same seed. They show whether the graph draws
+    /// random numbers and whether its results are deterministic.
     fn learn(&mut self, reference: &mut Worker, first: &Returned, block: &InputBlock, set: usize) -> Result<(), Stop> {
         let phase = "running a second time";
         self.learned = true;
@@ -240,7 +240,7 @@ fn skipped(content: Content) -> Remark {
     Remark::ContentSkipped { content: content.name().to_owned() }
 }
 
-/// Returns the shape of each value; values that are no tensors have none.
+/// Returns the shape of each returned value; an empty shape for values that are not tensors.
 fn shapes(returned: &Returned) -> Vec<Vec<u64>> {
     let shape = |value: &OutputValue| match value {
         OutputValue::Tensor { layout, .. } => layout.shape.clone(),
@@ -249,7 +249,7 @@ fn shapes(returned: &Returned) -> Vec<Vec<u64>> {
     returned.outputs.values.iter().map(shape).collect()
 }
 
-/// Returns the bytes of returned tensors that are not views of inputs. Any candidate has to write them.
+/// Returns the number of bytes of returned tensors that are not views of inputs. Any candidate has to write these bytes.
 fn own_bytes(returned: &Returned) -> u64 {
     let is_view = |index: usize| {
         let of_input = |note: &WorkerNote| matches!(note, WorkerNote::AliasesInput { output, .. } if *output == index);

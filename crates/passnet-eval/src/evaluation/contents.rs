@@ -8,37 +8,37 @@ use super::{
 };
 use crate::{pools::Pools, schedule::least_calls, timing::SideFault, worker::Worker};
 
-/// Pools, and how many of their windows a call has seen.
+/// Pools, with the number of their windows that calls have used.
 pub(super) struct TimedContents {
     pub(super) pools: Pools,
-    /// Calls of earlier measurements, each with a separate window.
+    /// Number of calls of earlier measurements. Each call used a separate window.
     pub(super) seen: u64,
-    /// Calls of the last measurement.
+    /// Number of calls of the last measurement.
     last: u64,
-    /// The workers have them.
+    /// True if the workers have these contents.
     pub(super) is_sent: bool,
 }
 
 impl TimedContents {
-    /// True if another measurement like the last one finds a new window for each call.
+    /// Returns whether the pools have an unused window for each call of another measurement like the last one.
     pub(super) fn has_room(&self) -> bool {
         self.seen + self.last <= self.pools.calls()
     }
 
-    /// Notes that a measurement has seen the next `calls` windows.
+    /// Records that a measurement has used the next `calls` windows.
     pub(super) fn enter(&mut self, calls: u64) {
         (self.seen, self.last) = (self.seen + calls, calls);
     }
 }
 
 impl GraphEvaluation<'_> {
-    /// Makes contents that no call has seen, for the measurement of a number and those after it.
+    /// Makes contents that no call has seen, for the measurement with the given number and later measurements.
     pub(super) fn timed_contents(&self, number: u64) -> Result<TimedContents, Stop> {
         let (metas, settings) = (self.sample.metas(), &self.machine.settings);
         let least = least_calls(settings);
         let pools = if self.machine.options.defences.contents {
             let seed = self.seeds.seed("timed contents", number);
-            // Weights that are state of the module stay as they are while it is timed.
+            // Weights that are state of the module do not change while the module is timed.
             let fixed: Vec<&str> = match settings.weights {
                 Weights::Static => self.sample.weights().collect(),
                 Weights::Inputs => Vec::new(),
@@ -50,7 +50,7 @@ impl GraphEvaluation<'_> {
         Ok(TimedContents { pools: pools.map_err(block_stop)?, seen: 0, last: least, is_sent: false })
     }
 
-    /// Sends contents to all sides that lack them. All sides create their tensors at the same time.
+    /// Sends contents to all sides that do not have them. All sides create their tensors at the same time.
     pub(super) fn send_contents(
         &self,
         contents: &mut TimedContents,
@@ -59,7 +59,7 @@ impl GraphEvaluation<'_> {
         if std::mem::replace(&mut contents.is_sent, true) {
             return Ok(());
         }
-        // Those that they had are no longer needed.
+        // The contents that the sides had are no longer needed.
         self.drop_contents(sides)?;
         for (side, worker) in sides.iter_mut().enumerate() {
             contents.pools.send(worker, self.deadline).map_err(|fault| SideFault { side, fault })?;

@@ -31,7 +31,7 @@ use crate::{
     zygote_config::ZygoteError,
 };
 
-/// Bytes that a reference may return if the settings set no limit on memory.
+/// Largest number of bytes that a reference may return if the settings have no memory limit.
 pub(super) const MAX_OUTPUT: u64 = 64 << 30;
 
 /// Results of one evaluation, complete or not.
@@ -53,7 +53,7 @@ pub(crate) enum Float64 {
     Unknown,
     /// The graph runs in float64.
     Usable,
-    /// The graph does not; the reason was recorded.
+    /// The graph does not run in float64. The reason was recorded.
     Unusable,
 }
 
@@ -68,15 +68,15 @@ pub(crate) struct GraphEvaluation<'a> {
     pub(super) scratch: Scratch,
     pub(super) deadline: Instant,
     pub(super) report: EvaluationReport,
-    /// The graph draws random numbers, or changes its inputs: both are reset before each call.
+    /// True if the graph draws random numbers or changes its inputs. Generators and inputs are then reset before each call.
     pub(super) restore: bool,
-    /// The graph draws random numbers.
+    /// True if the graph draws random numbers.
     pub(super) draws: bool,
     /// Availability of the graph in float64.
     pub(super) float64: Float64,
-    /// `restore` is known.
+    /// True if the reference has shown the values of `restore`, `draws`, `output_bytes` and `shapes`.
     pub(super) learned: bool,
-    /// Bytes that any candidate has to write; known when `learned`.
+    /// Number of bytes that any candidate has to write; known when `learned`.
     pub(super) output_bytes: u64,
     /// Shapes of the values that the graph returns; known when `learned`.
     pub(super) shapes: Vec<Vec<u64>>,
@@ -117,8 +117,7 @@ impl<'a> GraphEvaluation<'a> {
         self.report
     }
 
-    /// Does the steps that need no worker: checks the pass directory by the rules, copies it for workers, and returns the paths
-    /// to run.
+    /// Runs the steps that need no worker: checks the pass directory by the rules and copies it for workers. Returns the paths to run.
     pub(super) fn prepare(&self) -> Result<Vec<Route>, Stop> {
         if let Candidate::Refused(why) = self.candidate {
             return Err(Failure::new(Status::Integrity, "bad_pass_directory", why).into());
@@ -150,9 +149,9 @@ impl<'a> GraphEvaluation<'a> {
         let options = WorkerOptions {
             scratch: self.scratch.path().join(role),
             memory_bytes: settings.memory_bytes,
-            // No single thread may take more than the wall clock allows, compilers of the workers included.
+            // CPU time that `threads` threads, and one more such as that of a compiler, can use within the wall-clock limit.
             cpu_s: settings.timeout_s.max(1.0).ceil() as u64 * (u64::from(settings.threads) + 1),
-            // All workers alike: the baseline is to pay for the confinement what the candidate pays.
+            // All workers are confined in the same way, so that the cost of confinement is the same for the baseline and the candidate.
             sandbox: self.machine.options.defences.sandbox,
             readable: match foreign {
                 true => vec![self.scratch.path().join("passes").to_string_lossy().into_owned()],
@@ -214,7 +213,7 @@ impl<'a> GraphEvaluation<'a> {
         evidence.sandbox = candidate.sandbox.clone();
     }
 
-    /// Sends some sets of a block, without waiting for the reply.
+    /// Sends some sets of a block without waiting for the reply.
     pub(super) fn send_inputs(
         &self,
         worker: &mut Worker,
@@ -224,7 +223,7 @@ impl<'a> GraphEvaluation<'a> {
         worker.send(&block.request(sets), Some(block.as_fd()), self.deadline)
     }
 
-    /// Sends a call, without waiting for the reply.
+    /// Sends a call without waiting for the reply.
     pub(super) fn send_call(
         &self,
         worker: &mut Worker,
@@ -235,7 +234,7 @@ impl<'a> GraphEvaluation<'a> {
         worker.send(&WorkerRequest::Call { set: set as u32, seed, watch }, None, self.deadline)
     }
 
-    /// Makes the first call of a control, in which it compiles.
+    /// Makes the first call of a control, in which the control compiles.
     pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), WorkerFault> {
         let seed = self.seeds.seed("first call", 0);
         let block = InputBlock::new(self.sample.metas(), &[(seed, Content::Random)], 0)

@@ -11,19 +11,19 @@ use crate::{
     worker::{Returned, Worker, WorkerFault},
 };
 
-/// Longest reason that is recorded.
+/// Largest number of characters of a recorded reason.
 const REASON_CHARS: usize = 200;
-/// Bytes that a call in float64 may take in all, per byte of inputs and outputs: four times as much per number, inputs twice, and
-/// as much again for intermediate values.
+/// Memory that a call in float64 may take, per byte of inputs and outputs. A number may be four times as large, inputs are in memory
+/// twice, and intermediate values need as much again.
 const GROWTH: u64 = 16;
 
 impl GraphEvaluation<'_> {
-    /// True if a float64 result decides about values that differ from eager's. The public harness knows eager only.
+    /// Returns whether a float64 result decides about values that differ from eager's. The public harness compares with eager only.
     pub(super) fn asks_float64(&self) -> bool {
         self.machine.settings.mode == Mode::Sound && !matches!(self.float64, Float64::Unusable)
     }
 
-    /// Makes the reference run one of its sets of inputs in float64. `None` if the graph cannot run in float64.
+    /// Makes the reference run one of its sets of inputs in float64. Returns `None` if the graph cannot run in float64.
     pub(super) fn float64(&mut self, reference: &mut Worker, set: usize, seed: u64) -> Result<Option<Returned>, Stop> {
         if matches!(self.float64, Float64::Unknown)
             && let Some(reason) = self.no_float64()
@@ -51,7 +51,7 @@ impl GraphEvaluation<'_> {
         }
     }
 
-    /// Returns why no float64 result is to be asked for.
+    /// Returns why no float64 result is requested; `None` if one is.
     fn no_float64(&self) -> Option<String> {
         if self.draws {
             return Some("it draws random numbers".to_owned());

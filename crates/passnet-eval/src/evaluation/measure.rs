@@ -1,4 +1,4 @@
-//! Measurement of a path, and the record of it.
+//! Measurement of a path, and its record.
 
 use std::time::{Duration, Instant};
 
@@ -22,16 +22,16 @@ use crate::{
     worker::{Worker, WorkerFault},
 };
 
-/// Repetitions of a disturbed measurement before it counts against the candidate. A machine that is busy with other
-/// things loses time too, and drivers and interpreters do their housekeeping at times, but not in each of so many. The
-/// result of a disturbed one is dropped.
+/// Number of repetitions of a disturbed measurement before the disturbance counts against the candidate. The results of disturbed
+/// measurements are dropped. A busy machine, a driver or an interpreter may also disturb a measurement, but rarely this many times in
+/// succession.
 const REPEATS: u32 = 3;
 /// CPU time that is ignored, because the interpreter's own threads wake up from time to time.
 const NOISE: Duration = Duration::from_millis(5);
 
-/// Least time of a call that writes so many bytes, by generous bounds of any device of today: a call of a Python function
-/// takes 40 ns, the stores of one core are 64 bytes per cycle at 8 GHz; a launch and its synchronisation take 1 us, and no
-/// memory takes more than 32 TB/s.
+/// Returns a lower bound for the time of a call that writes `bytes` bytes. The assumptions are generous for any current device. On a CPU,
+/// a call of a Python function takes 40 ns, and one core stores 64 bytes per cycle at 8 GHz. On a GPU, a launch with synchronisation
+/// takes 1 us, and memory accepts 32 TB/s.
 fn least_time(device: Device, threads: u32, bytes: u64) -> Duration {
     let (floor_ns, bytes_per_ns) =
         if device.is_cpu() { (40, 512 * u64::from(threads.max(1))) } else { (1_000, 32_000) };
@@ -62,7 +62,7 @@ fn clock_disagrees(hidden: HiddenTime) -> Failure {
     Failure::new(Status::Integrity, "clock_disagrees", format!("{found}; work must be done inside the timed call"))
 }
 
-/// Returns the fault of a side while it was timed.
+/// Returns the reason to stop for a fault of a side while it was timed.
 fn of_side(SideFault { side, fault }: SideFault, sides: &[&mut Worker]) -> Stop {
     let failed: Result<(), WorkerFault> = Err(fault);
     let is_candidate = side + 1 == sides.len();
@@ -82,7 +82,7 @@ pub(super) struct PathMeasurements {
 }
 
 impl PathMeasurements {
-    /// No measurement of a candidate yet.
+    /// Returns a record without measurements of a candidate.
     pub(super) fn new(spec: CandidateSpec) -> Self {
         Self { spec, best: Vec::new(), contents: None, remeasured: 0, has_control: false }
     }
@@ -91,20 +91,20 @@ impl PathMeasurements {
         self.best.len()
     }
 
-    /// True if the first pair is faster or slower than a baseline, beyond its own noise.
+    /// Returns whether the first pair shows a speed-up or slow-down against a baseline that exceeds its noise.
     pub(super) fn differs(&self) -> bool {
         let Some(first) = self.best.first() else { return false };
         let baselines = 0..first.sides.len().saturating_sub(1);
         baselines.filter_map(|side| first.ratio(side)).any(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
     }
 
-    /// True if pairs disagree about the speed-up over some baseline.
+    /// Returns whether pairs disagree about the speed-up over some baseline.
     pub(super) fn are_split(&self) -> bool {
         !self.agree_without(None)
     }
 
-    /// Leaves out the pair that the others agree without, if they are split and there is one. Returns its speed-up over
-    /// eager mode.
+    /// If pairs disagree and the others agree without one of them, leaves out this pair. Returns the speed-up of the pair over eager
+    /// mode.
     pub(super) fn set_one_aside(&mut self) -> Option<f64> {
         if !self.are_split() {
             return None;
@@ -137,7 +137,7 @@ impl GraphEvaluation<'_> {
         let settings = &machine.settings;
         measured.has_control = control.is_some();
         let mut sides: Vec<&mut Worker> = std::iter::once(reference).chain(control).chain([candidate]).collect();
-        // The next evaluation's workers are forked while this one's wait for the clock, on the other cores.
+        // Workers of the next evaluation are forked on the other cores while this evaluation measures.
         self.zygote.prepare(sides.len() as u32, machine.cores.spare.clone());
         let mut best: Option<Measurement> = None;
         let (mut remeasured, mut disturbed) = (0, 0);
@@ -153,7 +153,7 @@ impl GraphEvaluation<'_> {
             };
             self.send_contents(&mut contents, &mut sides).map_err(|fault| of_side(fault, &sides))?;
             let (measurement, suspects) = self.measure_once(number, &mut sides, &mut contents, at)?;
-            // An examination gives the reference other inputs, so the contents must be sent again.
+            // An examination of suspects sends other inputs to the reference, so the contents must be sent again.
             contents.is_sent &= suspects.is_empty();
             self.examine_all(&suspects, sides[0], &measured.spec, at)?;
             measured.contents = Some(contents);
@@ -182,7 +182,7 @@ impl GraphEvaluation<'_> {
         Ok(())
     }
 
-    /// A process that left its core, or took a higher priority, measures something else.
+    /// Refuses a measurement if a thread of the candidate left its cores or took a higher priority.
     fn refuse_moved(&self, candidate: &Worker, cores: &CpuSet) -> Result<(), Failure> {
         let is_watched = self.candidate.is_foreign() && self.machine.options.defences.quiet;
         if is_watched && !candidate.is_where_it_was_put(cores) {
@@ -192,8 +192,8 @@ impl GraphEvaluation<'_> {
         Ok(())
     }
 
-    /// Returns why the times of a measurement are unusable: what a candidate does while it is not called counts against
-    /// the others, on whose core it sits, and what it does between its trials is not in their times.
+    /// Returns why the times of a measurement are unusable, if they are. CPU time of the candidate between its blocks slows the other
+    /// sides, which use the same cores. Work of the candidate between its trials is missing in its times.
     fn disturbance(&self, measurement: &Measurement) -> Option<Failure> {
         let defences = &self.machine.options.defences;
         if !self.candidate.is_foreign() {
@@ -231,8 +231,8 @@ impl GraphEvaluation<'_> {
         }
     }
 
-    /// Makes the measurement of a number, with contents that its calls are the first to see. The device is held only while the
-    /// sides run; results are compared after it.
+    /// Runs the measurement with the given number, on contents that no call has seen. The device is locked only while the sides run;
+    /// results are compared afterwards.
     fn measure_once(
         &mut self,
         number: u64,
@@ -277,12 +277,12 @@ impl GraphEvaluation<'_> {
         self.report.evidence.timed_calls_sampled += outputs.sampled();
         let sampled = outputs.sampled_suspect(seen)?;
         let kept = outputs.suspects()?;
-        // The candidate has seen these windows, also if the measurement is discarded later.
+        // The candidate has seen these windows even if the measurement is discarded later.
         contents.enter(measurement.made);
         Ok((measurement, Suspects { kept, sampled }))
     }
 
-    /// Records the measurements. Returns instability as a failure.
+    /// Records the measurements. Returns a failure if they are unstable.
     pub(super) fn record(&mut self, route: &Route, measured: &PathMeasurements) -> Result<Option<Failure>, Stop> {
         let settings = &self.machine.settings;
         let Some(last) = measured.best.first().map(|first| first.sides.len() - 1) else { return Ok(None) };
@@ -293,7 +293,7 @@ impl GraphEvaluation<'_> {
         let control = usize::from(measured.has_control);
         let id = self.keep_trials(route, &measured.best, control, last)?;
         let mut timings = Vec::new();
-        // Where the path without rewriting is eager mode itself, both baselines are one measurement.
+        // If the path without rewriting is eager mode itself, both baselines are the same measurement.
         for (baseline, side) in [(Baseline::Eager, 0), (Baseline::Control, control)] {
             let what = (route.path, baseline, side);
             let Some(mut timing) = describe(what, &measured.best, settings, measured.remeasured, bound) else {
@@ -308,7 +308,7 @@ impl GraphEvaluation<'_> {
         Ok(failure)
     }
 
-    /// Keeps every trial time in a blob.
+    /// Stores every trial time in a blob.
     fn keep_trials(
         &mut self,
         route: &Route,
@@ -332,7 +332,7 @@ impl GraphEvaluation<'_> {
         Ok(id)
     }
 
-    /// Returns the reason why the measurements are no basis for a verdict, if there is one.
+    /// Returns the reason why the measurements are too unstable for a verdict, if they are.
     fn instability(&self, measured: &PathMeasurements, timings: &mut [Timing]) -> Option<Failure> {
         let settings = &self.machine.settings;
         let noise = measured.best.iter().map(|one| one.noise).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The patterns of a pass directory, for those who look for them without a referee.
+//! Patterns of a pass directory, for programs that search for them without an evaluation.
 
 use passnet_record::{CandidateSpec, Status, TracedPattern, WorkerReply, WorkerRequest};
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl GraphEvaluation<'_> {
-    /// Profiles one call of the candidate on its first path, with random inputs, after one that compiles what is compiled lazily.
+    /// Profiles one call of the candidate on its first path, with random inputs. A call before it compiles what is compiled lazily.
     pub(crate) fn profile(&mut self) -> Result<Profile, Stop> {
         let routes = self.prepare()?;
         let route = routes.first().ok_or_else(|| {
@@ -31,7 +31,7 @@ impl GraphEvaluation<'_> {
         let block =
             InputBlock::new(self.sample.metas(), &[(round.inputs_seed, round.content)], limit).map_err(block_stop)?;
         self.call_once(&mut worker, &block, round.call_seed).candidate("running")?;
-        // Exclusive like a measurement: other work on the device would disturb it, and it would disturb them.
+        // The device is locked as for a measurement: other work would disturb the profile, and the profile would disturb measurements.
         let (measuring, waited) = self.acquire_device()?;
         self.deadline += waited;
         worker.pin(&self.machine.cores.timing);

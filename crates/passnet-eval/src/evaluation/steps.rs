@@ -28,7 +28,7 @@ struct Sides<'w> {
 }
 
 impl GraphEvaluation<'_> {
-    /// Runs all steps. A failure that is returned, not raised, left measurements behind.
+    /// Runs all steps. A failure in `Ok` has measurements, which are recorded; a failure in `Err` ended the evaluation before.
     pub(crate) fn run(&mut self, adversarial: &[Content]) -> Result<Option<Failure>, Stop> {
         if let Some(unseen) = self.sample.graph().unseen() {
             let message = format!("{unseen}; its results cannot show whether a candidate is right");
@@ -45,7 +45,7 @@ impl GraphEvaluation<'_> {
             if failure.as_ref().is_some_and(|failure| failure.status != Status::Unstable) {
                 break;
             }
-            // A path that is not scored must not spoil the scored one.
+            // A failure of a path that is not scored must not change the verdict on the scored path.
             match self.route(route, &mut reference, &[], false) {
                 Ok(None) => {}
                 Ok(Some(failure)) | Err(Stop::Failure(failure)) => {
@@ -59,7 +59,8 @@ impl GraphEvaluation<'_> {
         Ok(failure)
     }
 
-    /// Loads, checks and measures one path. A failure that is returned, not raised, left measurements behind.
+    /// Loads, checks and measures one path. A failure in `Ok` has measurements, which are recorded; a failure in `Err` ended the path
+    /// before.
     fn route(
         &mut self,
         route: &Route,
@@ -70,7 +71,7 @@ impl GraphEvaluation<'_> {
         let rounds = self.rounds(adversarial);
         let mut batches = self.batches(&rounds)?;
         let mut sides = self.fork_sides(route, reference, "", scored)?;
-        // Inputs are made while the workers load.
+        // The referee makes inputs while the workers load.
         let first = batches.next().transpose().map_err(block_stop)?;
         self.load(&mut sides, scored)?;
         let tally = self.check_all(&mut sides, first.into_iter().map(Ok).chain(batches), scored)?;
@@ -89,7 +90,7 @@ impl GraphEvaluation<'_> {
         Ok(failure.or(if scored { unstable } else { None }))
     }
 
-    /// Forks the workers of a path and has them load.
+    /// Forks the workers of a path and requests that they load the graph and the candidate.
     fn fork_sides<'w>(
         &mut self,
         route: &Route,
@@ -116,7 +117,7 @@ impl GraphEvaluation<'_> {
         Ok(Sides { reference, control, candidate })
     }
 
-    /// Waits until the workers of a path have loaded, and checks what the candidate says of it.
+    /// Waits until the workers of a path have loaded, and checks the candidate's report on loading.
     fn load(&mut self, sides: &mut Sides<'_>, scored: bool) -> Result<(), Stop> {
         let begin = Instant::now();
         if scored {
@@ -152,7 +153,7 @@ impl GraphEvaluation<'_> {
         Ok(())
     }
 
-    /// Asks both sides for their use of time and memory. If a side does not answer, only its figures are missing.
+    /// Asks both sides for their use of time and memory. Returns `None` if a side does not answer, which does not affect the verdict.
     fn usage(&self, sides: &mut Sides<'_>) -> Option<UsagePair> {
         let ask = |worker: &mut Worker| {
             worker.send(&WorkerRequest::Usage, None, self.deadline).ok()?;
@@ -187,8 +188,8 @@ impl GraphEvaluation<'_> {
         checked.map(|()| tally)
     }
 
-    /// Measures a path whose outputs are close at a tolerance. A ratio that differs from 1 on the scored path is measured
-    /// again in fresh processes.
+    /// Measures a path whose outputs are close at a tolerance. If the ratio of the scored path differs from 1, it is measured again in
+    /// fresh processes.
     fn time(
         &mut self,
         route: &Route,
@@ -205,8 +206,7 @@ impl GraphEvaluation<'_> {
         let mut measured = PathMeasurements::new(route.spec.clone());
         self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, &mut measured)?;
         let wanted = if scored { self.machine.settings.pairs as usize } else { 1 };
-        // Processes differ by where their memory lies. A ratio that comes from one pair of processes may be a
-        // property of the pair.
+        // Processes differ in the layout of their memory, so a ratio from one pair of processes may be a property of that pair.
         while measured.pairs() < wanted && measured.differs() {
             self.measure_fresh(route, at, &mut measured)?;
         }
@@ -220,7 +220,7 @@ impl GraphEvaluation<'_> {
         unstable
     }
 
-    /// Measures a path once more, with a reference, a control and a candidate that have just been forked.
+    /// Measures a path once more with a newly forked reference, control and candidate.
     fn measure_fresh(&mut self, route: &Route, at: i32, measured: &mut PathMeasurements) -> Result<(), Stop> {
         let number = measured.pairs();
         let mut reference = self.fork(&format!("reference-{number}"), false).reference("starting")?;

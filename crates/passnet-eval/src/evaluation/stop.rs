@@ -13,14 +13,14 @@ use crate::{
     worker::WorkerFault,
 };
 
-/// Reason for the early end of an evaluation.
+/// Reason to end an evaluation early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// With an outcome.
+    /// The evaluation has an outcome other than `correct`.
     Failure(Failure),
-    /// The graph itself broke its worker on this adversarial content; without it the rest may work.
+    /// The graph itself crashed its worker on this adversarial content. The evaluation may work without the content.
     Skip(Content),
-    /// Without one: the machine or the fork server is at fault.
+    /// The evaluation has no outcome: the machine or the fork server is at fault.
     Fault(WorkerFault),
 }
 
@@ -40,7 +40,7 @@ impl From<PairError> for Stop {
 }
 
 impl Stop {
-    /// Returns the outcome, or why there is none.
+    /// Returns the outcome, or the reason why there is none.
     pub(crate) fn into_failure(self) -> Result<Failure, EvalError> {
         match self {
             Self::Failure(failure) => Ok(failure),
@@ -54,7 +54,7 @@ impl Stop {
     }
 }
 
-/// Faults of one side, as reasons to stop.
+/// Conversion of a fault of one side into a reason to stop.
 pub(super) trait OrStop<T> {
     fn reference(self, phase: &str) -> Result<T, Stop>;
     fn candidate(self, phase: &str) -> Result<T, Stop>;
@@ -70,14 +70,14 @@ impl<T> OrStop<T> for Result<T, WorkerFault> {
     }
 }
 
-/// Inputs that cannot be made: the sample or the machine is at fault.
+/// Returns the reason to stop if inputs cannot be made: the sample or the machine is at fault.
 pub(super) fn block_stop(error: BlockError) -> Stop {
     match &error {
         BlockError::Input(error) => Failure::new(Status::ReferenceError, "bad_metadata", error.to_string()).into(),
         BlockError::TooLarge { .. } => {
             Failure::new(Status::ReferenceError, "inputs_too_large", error.to_string()).into()
         }
-        // The system's own words do not say what it refused.
+        // The error of the system does not name the operation that failed.
         BlockError::Io(cause) => Stop::Fault(io::Error::new(cause.kind(), error.to_string()).into()),
     }
 }

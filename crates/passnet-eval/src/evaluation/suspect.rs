@@ -1,4 +1,5 @@
-//! A timed call whose outputs are not those of the reference: less accurate than it should be, or other work than in checked calls.
+//! Examination of timed calls whose outputs differ from the reference. Such a call is less accurate than allowed, or it does other work
+//! than checked calls.
 
 use std::io;
 
@@ -18,7 +19,7 @@ use crate::{
     worker::{Returned, Sent, Worker, WorkerFault},
 };
 
-/// Bytes of outputs that wait to be compared.
+/// Bytes of outputs above which waiting outputs are compared at once.
 const MOST_WAITING: u64 = 256 << 20;
 
 /// The outputs of a timed call that are not close to the reference's, and the contents of that call.
@@ -49,7 +50,7 @@ impl Suspects {
     }
 }
 
-/// Content of a timed call. It is computed when it is asked for, which is rare: it takes as long as writing all inputs.
+/// Content of a timed call. It is computed only on demand, which is rare, because this takes as long as writing all inputs.
 struct TimedContent<'p> {
     pools: &'p Pools,
     call: u64,
@@ -61,11 +62,12 @@ impl SeenInputs for TimedContent<'_> {
     }
 }
 
-/// Outputs that were seen in the rounds of a measurement. They are read and compared when the device is free: that can take longer than the calls.
+/// Outputs that the rounds of a measurement returned. They are read and compared after the device is released, because this can take
+/// longer than the calls.
 pub(super) struct KeptOutputs<'p> {
     pools: &'p Pools,
     guard: CallProperties,
-    /// Tolerance; `None` to compare no values.
+    /// Tolerance of the comparison; `None` to compare no values.
     at: Option<i32>,
     seed: u64,
     waiting: Vec<CheckedRound>,
@@ -77,7 +79,7 @@ pub(super) struct KeptOutputs<'p> {
 }
 
 impl<'p> KeptOutputs<'p> {
-    /// Outputs that are to be close at a tolerance, if there is one, of calls that see contents from these pools.
+    /// Returns an empty collection for calls with contents from these pools. If `at` is a tolerance, outputs have to be close at it.
     pub(super) fn new(pools: &'p Pools, guard: CallProperties, at: Option<i32>, seed: u64) -> Self {
         Self {
             pools,
@@ -93,17 +95,18 @@ impl<'p> KeptOutputs<'p> {
         }
     }
 
-    /// Rounds that were entered.
+    /// Returns the number of rounds that were added.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Calls that were sampled.
+    /// Returns the number of calls that were sampled.
     pub(super) fn sampled(&self) -> u64 {
         self.sampled
     }
 
-    /// Adds what was seen in a round, the reference's first and the candidate's last. Compares it now if much is waiting.
+    /// Adds the outputs of a round, those of the reference first and those of the candidate last. Compares outputs now if many bytes are
+    /// waiting.
     pub(super) fn enter(&mut self, seen: SeenOutputs) {
         let round = match seen {
             SeenOutputs::Kept(round) => *round,
@@ -121,7 +124,8 @@ impl<'p> KeptOutputs<'p> {
         }
     }
 
-    /// Compares all samples; returns the call with the most elements that are not close. `seen`: calls before the measurement.
+    /// Compares all samples. Returns the call with the largest number of elements that are not close, if any. `seen` is the number of
+    /// calls before the measurement.
     pub(super) fn sampled_suspect(&mut self, seen: u64) -> Result<Option<SampledSuspect>, Stop> {
         let Some(at) = self.at else { return Ok(None) };
         let samples = std::mem::take(&mut self.waiting_samples);
@@ -131,7 +135,7 @@ impl<'p> KeptOutputs<'p> {
         Ok(Some(SampledSuspect { block, seed: self.seed, call }))
     }
 
-    /// Compares all outputs; returns those of calls that are not close.
+    /// Compares all outputs. Returns the calls whose outputs are not close.
     pub(super) fn suspects(mut self) -> Result<Vec<Suspect>, Stop> {
         self.compare();
         self.found
@@ -166,7 +170,7 @@ impl<'p> KeptOutputs<'p> {
     }
 }
 
-/// Checks that values are those that there were when the call had returned.
+/// Checks that values have not changed since the call returned.
 fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), WorkerFault> {
     for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
         if let OutputValue::Tensor { layout, .. } = value
@@ -180,7 +184,7 @@ fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), WorkerFault> {
 }
 
 impl GraphEvaluation<'_> {
-    /// Examines all suspects of a measurement; fails for the first one that is at fault.
+    /// Examines all suspects of a measurement. Returns the failure of the first suspect that is at fault.
     pub(super) fn examine_all(
         &mut self,
         suspects: &Suspects,
@@ -194,9 +198,9 @@ impl GraphEvaluation<'_> {
         suspects.sampled.as_ref().map_or(Ok(()), |suspect| self.examine_sampled(suspect, reference, spec, at))
     }
 
-    /// Accepts the outputs of a timed call if they are as close to float64 as the reference's. Else the candidate computes the
-    /// same contents in a fresh process, which no call has left anything in: if it comes to the same values it is inaccurate,
-    /// and if not it has done other work while it was timed.
+    /// Accepts the outputs of a timed call if they are as close to float64 as those of the reference. Otherwise the candidate computes
+    /// the same contents in a fresh process, which has no results of earlier calls. If the values are the same there, the candidate is
+    /// inaccurate. If they differ, the candidate did other work while it was timed.
     fn examine(
         &mut self,
         suspect: &Suspect,
@@ -213,8 +217,8 @@ impl GraphEvaluation<'_> {
         Err(differs(&wrong, wrong_values(&repeated, at, None).is_none()).into())
     }
 
-    /// Accepts or refuses, like [`examine`](Self::examine), a call of which only a few elements are known. The candidate computes
-    /// the same contents in a fresh process. If it comes to the same elements there, all values of the fresh process are judged.
+    /// Accepts or refuses, like [`examine`](Self::examine), a call of which only a few elements are known. The candidate computes the
+    /// same contents in a fresh process. If it returns the same elements there, all values of the fresh process are judged.
     fn examine_sampled(
         &mut self,
         suspect: &SampledSuspect,
@@ -244,7 +248,7 @@ impl GraphEvaluation<'_> {
         Ok(expected)
     }
 
-    /// Returns the same in float64, where that is asked for and possible.
+    /// Returns the reference's result in float64; `None` where it is not requested or not possible.
     fn wide_result(&mut self, reference: &mut Worker, block: &InputBlock, seed: u64) -> Result<Option<Returned>, Stop> {
         if !self.asks_float64() {
             return Ok(None);
@@ -269,7 +273,7 @@ impl GraphEvaluation<'_> {
     }
 }
 
-/// Returns the failure of wrong values in a timed call, which a fresh process repeats or not.
+/// Returns the failure for wrong values in a timed call. `is_repeated` is true if a fresh process returned the same values.
 fn differs(wrong: &str, is_repeated: bool) -> Failure {
     if is_repeated {
         let message = format!(

@@ -5,22 +5,22 @@ use std::{fmt, str::FromStr};
 pub enum Content {
     /// Values that the sample's metadata describes. The only content that counts for the tolerance.
     Random,
-    /// Random, and tensors that the metadata makes constant or literal vary as well.
+    /// Like `Random`, but tensors that are constant or literal in the metadata vary as well.
     Varied,
     Zeros,
-    /// Random with a deviation of at least one: the range for which functions are made, which the metadata often misses.
+    /// Like `Random`, with a standard deviation of at least 1. The metadata often describes a smaller range than functions are made for.
     Wide,
-    /// Random; integers and bools that the metadata fixes vary as well.
+    /// Like `Random`, but integers and bools that the metadata fixes vary as well.
     Discrete,
     /// A thousand times the random values, within the type's range.
     Large,
-    /// The random values, all made negative.
+    /// The random values, all with a negative sign.
     Negative,
-    /// Around the smallest normal number of the type.
+    /// Values around the smallest normal number of the type.
     Tiny,
     /// The random content of the same seed with the middle half of each tensor reversed.
     NearDuplicate,
-    /// Random, with a few elements of each floating-point tensor replaced by NaN and both infinities.
+    /// Like `Random`, with a few elements of each floating-point tensor replaced by NaN and both infinities.
     NonFinite,
 }
 

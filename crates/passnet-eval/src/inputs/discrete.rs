@@ -1,23 +1,24 @@
-//! Integers and bools that the metadata fixes, made to vary.
+//! Contents in which integers and bools that the metadata fixes vary.
 //!
-//! A mask of ones, indices that are all zero and the literals of positions have the same values in all other contents. A pass could
-//! ignore them.
+//! In all other contents, a mask of ones, indices that are all zero and literal positions have the same values. A pass could ignore such
+//! inputs.
 
 use passnet_record::{DType, TensorMeta, TensorValue};
 
 use crate::philox::Stream;
 
-/// Elements of a run of bools: rows of a mask are often all true or all false.
+/// Number of elements in a run of bools. Runs occur because rows of a mask are often all true or all false.
 const RUN: u64 = 16;
 
-/// True if the tensor holds integers or bools that are the same in all random contents, or bools, whose rows are never all false.
+/// Returns whether the tensor has integers that are the same in all random contents, or bools. Random bools count because their rows are
+/// never all false.
 pub(crate) fn is_fixed(meta: &TensorMeta) -> bool {
     let is_range = meta.min_val.is_some() && meta.max_val.is_some();
     meta.dtype == DType::Bool || meta.dtype.is_int() && !is_range
 }
 
-/// Fills a tensor for which [`is_fixed`] holds. Integers are drawn from the literals, which stay valid as indices. If these are
-/// all equal, or there are none, half of the elements get another value: zero, or one instead of zero.
+/// Fills a tensor for which [`is_fixed`] is true. Integers are drawn from the literals, so they stay valid indices. If all literals are
+/// equal or there are none, half of the elements get another value: zero, or one instead of zero.
 pub(super) fn fill(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     let size = meta.dtype.size();
     let values: Vec<i64> = meta.data.iter().flatten().map(|&value| whole(value)).collect();
@@ -26,7 +27,7 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
         let [word, ..] = stream.group(index);
         let value = if meta.dtype == DType::Bool {
-            // Every third run is mixed, the others are all true or all false.
+            // A third of the runs are mixed; the others are all true or all false.
             let [kind, ..] = stream.group(u64::MAX - index / RUN);
             i64::from(match kind % 3 {
                 0 => false,

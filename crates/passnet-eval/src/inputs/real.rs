@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-/// A floating-point type; values travel as `f64` and are rounded to it.
+/// A floating-point type. Values are computed as `f64` and rounded to the type.
 pub(super) trait Real: Send + Sync {
     /// Smallest normal number.
     const TINY: f64;

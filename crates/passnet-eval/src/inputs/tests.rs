@@ -131,7 +131,7 @@ fn discrete_contents_change_integers_and_bools_that_are_fixed() {
         data: Some(data.into_iter().map(TensorValue::Int).collect()),
         ..meta(DType::Int64, &[400])
     };
-    // Indices stay among the literals; a mask of ones and indices without literals become zeros and ones.
+    // Indices are drawn from the literals. A mask of ones, and indices without literals, become zeros and ones.
     for (meta, values) in [
         (of((0..400).map(|i| 3 + i % 4).collect()), vec![3, 4, 5, 6]),
         (of(vec![1; 400]), vec![0, 1]),

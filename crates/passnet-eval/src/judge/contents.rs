@@ -1,4 +1,4 @@
-//! Judging of rounds with adversarial contents.
+//! Judgement of rounds with adversarial contents.
 
 use passnet_record::{ReasonDetail, Status};
 
@@ -10,9 +10,9 @@ use crate::{
     worker::Returned,
 };
 
-/// Judges a round of adversarial inputs. Where there is a float64 result, each element has to be right by it or by eager: some
-/// contents drive eager itself far off. `wide` contents have ordinary magnitudes: an output that is not close at the demanded
-/// tolerance has a smaller bound there.
+/// Judges a round of adversarial inputs. If there is a float64 result, each element has to agree with it or with eager, because eager
+/// itself is far off on some contents. `wide` contents have ordinary magnitudes: an output that is not close at the demanded tolerance
+/// has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
     (content, correct_at): (Content, i32),

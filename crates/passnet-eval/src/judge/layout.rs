@@ -1,7 +1,7 @@
-//! Places of outputs in memory: their strides, and the memory that they share.
+//! Layout of outputs in memory: their strides, and the memory that they share.
 //!
-//! Code that uses a graph's outputs may rely on both: a kernel that takes strides for granted reads wrong elements of a
-//! transposed view, and a write to one of two outputs must not show in the other.
+//! Code that uses a graph's outputs may rely on both. A kernel that assumes certain strides reads wrong elements of a transposed view. A
+//! write to one output must not change another output.
 
 use passnet_record::{Layout, OutputValue, ReasonDetail, Remark, Status, WorkerNote};
 
@@ -10,18 +10,18 @@ use crate::{failure::Failure, worker::Returned};
 /// Strides that outputs may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LayoutRule {
-    /// Any.
+    /// Any strides.
     #[default]
     Any,
-    /// The reference's, or another order of the dimensions without gaps. Compilers of whole graphs choose such orders; nothing
-    /// after the graph was compiled for the reference's.
+    /// The strides of the reference, or another order of the dimensions without gaps. Compilers of whole graphs choose such orders, and
+    /// no code after the graph was compiled for the reference's strides.
     Dense,
-    /// The reference's.
+    /// The strides of the reference.
     Same,
 }
 
-/// Returns an error for an output that is laid out in another way than the rule allows, or shares memory with another output
-/// where the reference's does not. The values have been paired: both sides return as many, of the same shapes.
+/// Returns an error for an output with strides that the rule forbids, or one that shares memory with another output where the reference's
+/// does not. Both sides must return the same number of values with the same shapes.
 pub(super) fn refuse_other_layout(rule: LayoutRule, reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
     if rule == LayoutRule::Any {
         return Ok(());
@@ -71,7 +71,7 @@ fn outputs_share_memory(first: usize, second: usize) -> Failure {
         .with_detail(ReasonDetail { outputs: Some([first, second]), ..ReasonDetail::default() })
 }
 
-/// A tensor with at least one element and its place.
+/// A tensor with at least one element, with its place in memory.
 struct Placed<'a> {
     layout: &'a Layout,
     stride: &'a [i64],
@@ -80,7 +80,7 @@ struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    /// Returns one entry per output; `None` for what has no memory.
+    /// Returns one entry per output; `None` for an output without memory.
     fn all(returned: &'a Returned) -> Vec<Option<Self>> {
         returned.outputs.values.iter().map(Self::of).collect()
     }
@@ -94,7 +94,7 @@ impl<'a> Placed<'a> {
         }
     }
 
-    /// Returns extent and stride of each dimension that has a neighbour to step to.
+    /// Returns extent and stride of each dimension with more than one element.
     fn steps(&self) -> impl Iterator<Item = (u64, i64)> {
         self.layout.shape.iter().copied().zip(self.stride.iter().copied()).filter(|&(extent, _)| extent > 1)
     }
@@ -103,7 +103,7 @@ impl<'a> Placed<'a> {
         self.steps().eq(other.steps())
     }
 
-    /// Returns whether each element between the first and the last in memory is one of the tensor's, and only once.
+    /// Returns whether every place in memory between the first and the last element belongs to exactly one element.
     fn is_dense(&self) -> bool {
         let mut steps: Vec<_> = self.steps().collect();
         steps.sort_by_key(|&(_, stride)| stride);
@@ -117,8 +117,8 @@ impl<'a> Placed<'a> {
         true
     }
 
-    /// Returns whether the spans from the first to the last element meet. Views that interleave without a common element count
-    /// as sharing too.
+    /// Returns whether the spans from the first to the last element overlap. Interleaved views without a common element also count as
+    /// overlapping.
     fn overlaps(&self, other: &Self) -> bool {
         let ((start, end), (other_start, other_end)) = (self.span(), other.span());
         self.device == other.device && start < other_end && other_start < end
@@ -127,7 +127,7 @@ impl<'a> Placed<'a> {
     fn span(&self) -> (i128, i128) {
         let size = self.layout.dtype.size() as i128;
         let start = i128::from(self.address);
-        // A worker may say anything; sums that saturate overlap with everything, which harms that worker's candidate only.
+        // A worker may report any numbers. Saturated sums overlap with everything, which only harms the candidate of that worker.
         let reach = self.steps().fold(0_i128, |reach, (extent, stride)| {
             reach.saturating_add((i128::from(extent) - 1).saturating_mul(i128::from(stride.max(0))))
         });
@@ -135,7 +135,7 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Returns remarks on places that differ: those that are verdicts in `sound` mode, and those that never are.
+/// Returns remarks on layouts that differ. They include differences that are failures in `sound` mode.
 pub(crate) fn remarks(reference: &Returned, candidate: &Returned) -> std::collections::BTreeSet<Remark> {
     let mut notes = std::collections::BTreeSet::new();
     for (index, values) in Placed::all(reference).iter().zip(&Placed::all(candidate)).enumerate() {

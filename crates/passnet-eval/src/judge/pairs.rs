@@ -1,4 +1,4 @@
-//! The values of both sides, in pairs of the same type and shape.
+//! Pairs of values of both sides, of the same type and shape.
 
 use std::{borrow::Cow, collections::BTreeSet, fmt, io};
 
@@ -10,9 +10,9 @@ use crate::{block::InputBlock, failure::Failure, worker::Returned};
 /// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ValueOrigin {
-    /// Returned, at this position.
+    /// The value was returned at this position.
     Output(usize),
-    /// An input of this name that was changed.
+    /// The value is an input of this name that was changed.
     Input(String),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Returns the float64 result of this value; `None` if the graph has none in float64.
+    /// Returns the float64 result of this value; `None` if the graph has no such result.
     pub(super) fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
         let layout = match &self.origin {
             ValueOrigin::Output(index) => match wide.outputs.values.get(*index)? {
@@ -51,12 +51,12 @@ impl Pair<'_> {
         is_same.then(|| wide.values(layout).into())
     }
 
-    /// Returns index per dimension of a flat row-major index.
+    /// Returns the index per dimension of a flat row-major index.
     pub(super) fn place(&self, index: u64) -> Vec<u64> {
         unravel(index, &self.shape)
     }
 
-    /// True if the reference's value has the bytes of an input of its type and shape.
+    /// Returns whether the reference's value has the same bytes as an input of its type and shape.
     pub(crate) fn is_input(&self, inputs: &InputBlock) -> io::Result<bool> {
         for layout in inputs.layouts(0).filter(|layout| layout.dtype == self.dtype && layout.shape == self.shape) {
             if inputs.read(&layout)? == *self.reference {
@@ -67,7 +67,7 @@ impl Pair<'_> {
     }
 }
 
-/// Returns index per dimension of a flat row-major index.
+/// Returns the index per dimension of a flat row-major index.
 pub(super) fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
     let mut place = vec![0; shape.len()];
     for (position, &extent) in place.iter_mut().zip(shape).rev() {
@@ -80,14 +80,14 @@ pub(super) fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
 /// Properties of a call's results that are compared in addition to types, shapes and values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallProperties {
-    /// Other inputs than those that the reference changes are left as they were, and are not handed out as outputs.
+    /// True to check that the candidate changes only inputs that the reference changes, and returns no input as an output.
     pub(crate) inputs: bool,
-    /// Strides of outputs. Unless they are all allowed, outputs share memory only where the reference's do.
+    /// Allowed strides of outputs. Unless all strides are allowed, outputs may share memory only where the reference's outputs do.
     pub(crate) layout: LayoutRule,
 }
 
 impl CallProperties {
-    /// Everything.
+    /// All properties are compared.
     pub(crate) const ALL: Self = Self { inputs: true, layout: LayoutRule::Same };
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum PairError {
     Io(io::Error),
 }
 
-/// Contents that a call saw.
+/// Inputs that a call used.
 pub(crate) trait SeenInputs {
     /// Returns the bytes of an input of set number `set`, or `None` if there is no input of this name.
     fn input(&self, set: usize, name: &str) -> io::Result<Option<Vec<u8>>>;
@@ -112,8 +112,8 @@ impl SeenInputs for InputBlock {
     }
 }
 
-/// Returns the values that a call returned and changed, in the order in which they are reported: outputs by position, then the
-/// inputs that the reference changes. If both sides return `None`, it is left out.
+/// Returns the pairs of values that a call returned or changed, in the order of reports: outputs by position, then the inputs that the
+/// reference changes. Positions at which both sides return `None` are left out.
 pub(crate) fn pair<'a>(
     reference: &'a Returned,
     candidate: &'a Returned,
@@ -138,7 +138,7 @@ pub(crate) fn pair<'a>(
         refuse_extra_mutations(reference, candidate).map_err(PairError::Failure)?;
         refuse_handed_out_inputs(reference, candidate).map_err(PairError::Failure)?;
     }
-    // After types and shapes, which it relies on.
+    // This check relies on equal types and shapes, so it comes after them.
     refuse_other_layout(guard.layout, reference, candidate).map_err(PairError::Failure)?;
     pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
     Ok(pairs)
@@ -164,7 +164,8 @@ fn pair_values<'a>(
             OutputValue::Tensor { layout: expected, device: expected_device, .. },
             OutputValue::Tensor { layout: got, device: got_device, .. },
         ) => {
-            // Type, device and shape in this order: a message about shapes misleads where the type is wrong too.
+            // The type is checked first, then the device, then the shape: a message about shapes would be misleading if the type is wrong
+            // as well.
             if expected.dtype != got.dtype {
                 let (expected, got) = (expected.dtype.to_string(), got.dtype.to_string());
                 return Err(mismatch(Status::TypeMismatch, "dtype_differs", "dtype", expected, got));
@@ -218,7 +219,7 @@ fn scalar_bytes(value: TensorValue) -> (DType, Vec<u8>) {
     }
 }
 
-/// An output that is an input, where the graph makes a new tensor: a write to the one shows in the other.
+/// Refuses an output that is an input where the graph makes a new tensor: a write to one would change the other.
 fn refuse_handed_out_inputs(reference: &Returned, candidate: &Returned) -> Result<(), Failure> {
     let extra = candidate.outputs.notes.iter().find_map(|note| match note {
         WorkerNote::AliasesInput { output, input } if !reference.outputs.notes.contains(note) => Some((output, input)),
@@ -264,7 +265,7 @@ fn pair_mutations<'a>(
                 let message = format!("input `{}` came back with another size", layout.name);
                 return Err(PairError::Failure(Failure::new(Status::Integrity, "protocol_violation", message)));
             }
-            // Not written to: compared with what the input held, it shows as a difference.
+            // The candidate did not write to this input. The comparison with its original value shows the difference.
             None => match inputs.input(set, &layout.name).map_err(PairError::Io)? {
                 Some(content) => Cow::Owned(content),
                 None => continue,
@@ -281,7 +282,7 @@ fn pair_mutations<'a>(
     Ok(pairs)
 }
 
-/// True if two calls of the same side returned the same bytes.
+/// Returns whether two calls of the same side returned the same bytes.
 pub(crate) fn same_bytes(pairs: &[Pair<'_>]) -> bool {
     pairs.iter().all(|pair| pair.candidate == pair.reference)
 }

@@ -12,7 +12,7 @@ use crate::{
     worker::Returned,
 };
 
-/// Comparison of one round's values with those of eager, in their order.
+/// Comparisons of the values of one round with those of eager, in order.
 pub(crate) struct Agreement(Vec<TensorComparison>);
 
 impl Agreement {
@@ -20,7 +20,7 @@ impl Agreement {
         Self(pairs.iter().map(|pair| compare(pair.dtype, &pair.candidate, &pair.reference, correct_at)).collect())
     }
 
-    /// True if every value is close at a tolerance.
+    /// Returns whether every value is close at a tolerance.
     pub(crate) fn is_close(&self, at: i32) -> bool {
         self.0.iter().all(|comparison| comparison.tolerance.is_some_and(|t| t <= at))
     }
@@ -38,12 +38,12 @@ struct Tallied {
     origin: ValueOrigin,
     dtype: DType,
     shape: Vec<u64>,
-    /// Against eager.
+    /// Worst comparison with eager over all rounds.
     worst: TensorComparison,
     float64: Option<AgainstFloat64>,
-    /// In every round it was close to eager, or no worse than eager by float64.
+    /// True if in every round the value was close to eager, or no worse than eager by float64.
     is_right: bool,
-    /// In some round it was wrong although the tolerance, which zeros would meet, does not show it.
+    /// True if in some round the value was wrong, although the comparison did not show it because zeros would be close as well.
     is_vanishing: bool,
 }
 
@@ -52,15 +52,15 @@ impl Tallied {
         self.worst.tolerance.is_some_and(|t| t <= at)
     }
 
-    /// Smallest tolerance at which it counts as right. A value that float64 has accepted is right at the demanded tolerance, not
-    /// at a stricter one: stricter ones compare with eager.
+    /// Returns the smallest tolerance at which the value counts as right. A value that float64 has accepted is right at the demanded
+    /// tolerance but not at stricter tolerances, which compare with eager.
     fn tolerance(&self, correct_at: i32) -> Option<i32> {
         if self.is_right && !self.is_close(correct_at) { Some(correct_at) } else { self.worst.tolerance }
     }
 }
 
 impl RoundTally {
-    /// Returns a tally of no rounds.
+    /// Returns a tally without rounds.
     pub(crate) const fn new(correct_at: i32) -> Self {
         Self { correct_at, outputs: Vec::new() }
     }
@@ -70,12 +70,12 @@ impl RoundTally {
         self.correct_at
     }
 
-    /// True if no round was added yet.
+    /// Returns whether no round was added yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.outputs.is_empty()
     }
 
-    /// Adds one round, with what the graph returned in float64 if that was asked for.
+    /// Adds one round. `wide` has the results of the graph in float64, if they were requested.
     pub(crate) fn add(&mut self, pairs: &[Pair<'_>], agreement: Agreement, wide: Option<&Returned>) {
         for (index, (pair, mut comparison)) in pairs.iter().zip(agreement.0).enumerate() {
             let float64 = wide.and_then(|wide| pair.float64(wide)).and_then(|float64| {
@@ -89,7 +89,7 @@ impl RoundTally {
             let is_right = is_close || float64.is_some_and(|float64| float64.accepted);
             match self.outputs.get_mut(index) {
                 Some(tallied) => {
-                    // A round in which float64 had to decide says more than one in which it did not.
+                    // A round in which float64 had to decide is preferred to one in which it did not.
                     if tallied.is_right && !is_close || tallied.float64.is_none() {
                         tallied.float64 = float64.or(tallied.float64);
                     }
@@ -110,7 +110,7 @@ impl RoundTally {
         }
     }
 
-    /// Smallest tolerance at which everything counts as right; `None` if at none.
+    /// Returns the smallest tolerance at which all values count as right; `None` if there is none.
     pub(crate) fn tolerance(&self) -> Option<i32> {
         let tolerances = self.outputs.iter().map(|tallied| tallied.tolerance(self.correct_at));
         tolerances.into_iter().try_fold(FIRST_TOLERANCE, |worst, t| Some(worst.max(t?)))
@@ -133,7 +133,7 @@ impl RoundTally {
         outputs.collect()
     }
 
-    /// Remarks on outputs that differ from eager's and are right by float64.
+    /// Returns remarks on outputs that differ from eager's and are right by float64.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = Remark> {
         let outputs = self.outputs.iter().enumerate();
         outputs

@@ -1,4 +1,4 @@
-//! Judging of outputs of timed calls.
+//! Judgement of outputs of timed calls.
 
 use super::{
     pairs::Pair,
@@ -9,7 +9,7 @@ use crate::{
     worker::Returned,
 };
 
-/// True if values are worth a comparison with float64: they are not close, or zeros would be so, too.
+/// Returns whether values need a comparison with float64: they are not close, or zeros would be close as well.
 pub(crate) fn is_suspicious(pairs: &[Pair<'_>], at: i32) -> bool {
     pairs.iter().any(|pair| {
         let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, at);
@@ -18,7 +18,7 @@ pub(crate) fn is_suspicious(pairs: &[Pair<'_>], at: i32) -> bool {
     })
 }
 
-/// True if the reference equals itself: it is not NaN.
+/// Returns whether the reference equals itself, i.e. has no NaN.
 fn is_comparable(pair: &Pair<'_>, at: i32) -> bool {
     compare(pair.dtype, &pair.reference, &pair.reference, at).equal
 }

@@ -1,7 +1,6 @@
-//! Outputs so small that the absolute part of the tolerance would let zeros pass.
+//! Judgement of outputs that are so small that the absolute part of the tolerance would accept zeros.
 //!
-//! Such are the results of deep models with random weights: next to them the tolerance says nothing, and a wrong function is as
-//! close as the right one.
+//! Deep models with random weights return such values. The tolerance cannot judge them: a wrong function is as close as the right one.
 
 use passnet_record::AgainstFloat64;
 use passnet_score::tolerance;
@@ -9,11 +8,11 @@ use passnet_score::tolerance;
 use super::pairs::Pair;
 use crate::compare::{TensorComparison, largest};
 
-/// Times that a candidate may be further from float64 than eager is. Values that cancel leave noise, which differs by chance more
-/// than [`crate::compare::MARGIN`] allows; another function is further away by orders of magnitude.
+/// Factor by which a candidate may be further from float64 than eager is. Values that cancel leave noise, which differs by chance more
+/// than [`crate::compare::MARGIN`] allows. A wrong function is further away by orders of magnitude.
 const NOISE: f64 = 16.0;
 
-/// True if zeros would be close to the reference, too, and the candidate is not close in proportion to the largest value.
+/// Returns whether zeros would also be close to the reference, and the candidate is not close in proportion to the largest value.
 pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &TensorComparison, at: i32) -> bool {
     let Some((rtol, atol)) = tolerance(pair.dtype, at) else { return false };
     if comparison.equal {
@@ -24,7 +23,7 @@ pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &TensorComparis
     0.0 < scale && scale < atol && !in_proportion
 }
 
-/// The same, where float64 does not explain the difference by noise.
+/// Returns whether [`is_close_as_zeros_are`] holds and the float64 result shows that the difference is more than noise.
 pub(super) fn is_wrong_though_close(
     pair: &Pair<'_>,
     comparison: &TensorComparison,
@@ -34,7 +33,7 @@ pub(super) fn is_wrong_though_close(
     let Some(float64) = float64.filter(|float64| !float64.accepted) else { return false };
     let is_noise = match (float64.candidate.max, float64.eager.max) {
         (Some(candidate), Some(eager)) => candidate <= NOISE * eager,
-        // NaN and infinity are judged by the tolerance.
+        // NaN and infinity are judged by the tolerance alone.
         _ => true,
     };
     !is_noise && is_close_as_zeros_are(pair, comparison, at)

@@ -18,7 +18,7 @@ fn judged(candidate: &[f32], eager: &[f32], truth: &[f64]) -> AgainstFloat64 {
 
 #[test]
 fn the_closer_side_is_right() {
-    // Eager lost everything to cancellation; the candidate did not.
+    // Eager lost all digits to cancellation; the candidate did not.
     let found = judged(&[0.25, 100.0], &[0.0, 100.0], &[0.25, 100.0]);
     assert!(found.accepted, "{found:?}");
     assert_eq!((found.eager.max, found.eager.outside, found.candidate.max), (Some(0.25), 1, Some(0.0)));
@@ -28,14 +28,14 @@ fn the_closer_side_is_right() {
 
 #[test]
 fn a_bad_eager_result_is_no_licence() {
-    // Each wrong by as much as eager, but eager in one element only.
+    // Each element is as wrong as eager's worst element, but eager is wrong in one element only.
     let truth = [1000.0; 8];
     let mut eager = [1000.0; 8];
     eager[0] = 1005.0;
     assert!(!judged(&[1005.0; 8], &eager, &truth).accepted);
-    // No further off than eager, but by more than a hundredth of the scale.
+    // The error is no larger than eager's, but it is more than a hundredth of the scale.
     assert!(!judged(&[1.5; 2], &[5.0; 2], &[1.0; 2]).accepted);
-    // Eager overflowed: the candidate may be finite, and has to be right.
+    // Eager overflowed. The candidate may be finite, but it has to be right.
     assert!(judged(&[1.0, 2.0], &[f32::INFINITY, 2.0], &[1.0, 2.0]).accepted);
     assert!(!judged(&[1.2, 2.0], &[f32::INFINITY, 2.0], &[1.0, 2.0]).accepted);
     assert!(!judged(&[f32::NAN, 2.0], &[f32::INFINITY, 2.0], &[1.0, 2.0]).accepted);
