@@ -5,25 +5,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
-/// Values that are added to those of a window. They are repeated behind their end, and each call begins at another one.
+/// Values that are added to those of a window. The series repeats behind its end, and each call begins at a different value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Addend {
     /// First byte inside the block.
     pub offset: u64,
     /// Number of values.
     pub elements: u64,
-    /// Least value of a sum, a number of the type; smaller sums become it.
+    /// Lower bound of sums, a number of the type. Smaller sums are set to this bound.
     pub low: Option<f64>,
-    /// Largest value of a sum, likewise.
+    /// Upper bound of sums, a number of the type. Larger sums are set to this bound.
     pub high: Option<f64>,
 }
 
-/// Writes the sums of values and of those of an addend from value `shift` on. Each is rounded once, and then within the bounds.
-/// `out` and `values` have the same length, `addend` is not empty. Types that have no addends are copied.
+/// Writes to `out` the sums of `values` and of the values of `addend` from number `shift` on. Each sum is rounded once, and then limited
+/// to the bounds. `out` and `values` must have the same length, and `addend` must not be empty. Values of types without addends are
+/// copied.
 #[inline]
 pub fn add(dtype: DType, values: &[u8], addend: &[u8], shift: u64, bounds: (Option<f64>, Option<f64>), out: &mut [u8]) {
     let size = dtype.size();
-    // The addend is repeated behind its end. Runs between two ends are added at once, so that the loop has no division.
+    // The addend is repeated behind its end. The runs between two ends are added one after the other, so that the inner loop has no
+    // division.
     let mut place = shift as usize % (addend.len() / size).max(1) * size;
     let mut done = 0;
     while done < out.len() && !addend.is_empty() {

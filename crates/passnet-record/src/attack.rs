@@ -9,28 +9,29 @@ use crate::Status;
 #[serde(deny_unknown_fields)]
 pub struct AttackMeta {
     pub schema_version: u32,
-    /// Id of the known exploit it is an instance of, or one of our own (`N01` ...); the folder's name for honest passes.
+    /// Id of the known exploit that the attack is an instance of, or an id of this project (`N01` ...). For honest passes, the name of
+    /// the folder.
     #[serde(default)]
     pub id: String,
     /// Kind of attack, e.g. `timing`.
     #[serde(default)]
     pub family: String,
     pub title: String,
-    /// Task of `tasks/suite.json` that it runs on.
+    /// Task of `tasks/suite.json` that the entry runs on.
     pub task: String,
     /// Devices on which the attack can work.
     #[serde(default)]
     pub runs_on: DeviceRequirement,
-    /// The architecture has no switch for what stops it: it must fail in all modes, and reach its goal against the
-    /// harness in `naive/`.
+    /// True if the attack is stopped by the architecture, which has no switch. Such an attack must fail in all modes, and must reach its
+    /// goal against the harness in `naive/`.
     #[serde(default)]
     pub by_construction: bool,
-    /// The naive harness times its baseline through `torch.compile`, and the candidate without.
+    /// True if the naive harness times its baseline through `torch.compile`, but the candidate without it.
     #[serde(default)]
     pub naive_compiled: bool,
     #[serde(default)]
     pub goal: AttackGoal,
-    /// Verdict of the referee with all layers on; none for honest passes.
+    /// Expected verdict of the referee with all layers on; `None` for honest passes.
     #[serde(default)]
     pub expect: Option<ExpectedVerdict>,
     /// Remark on how the exploit was adapted to this design, if that is not obvious.
@@ -52,32 +53,32 @@ pub enum DeviceRequirement {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AttackGoal {
-    /// The verdict `correct`, for work that it did not do.
+    /// The verdict `correct` for work that the attack did not do.
     #[default]
     Correct,
-    /// A correct verdict with a speed-up above this, although the pass is no faster.
+    /// A correct verdict with a speed-up above a ratio, although the pass is not faster.
     Speedup {
         /// The ratio.
         above: f64,
     },
-    /// A file of the bait that it may not write, with the text `pwned` in it.
+    /// The text `pwned` in a file of the bait that the attack is not permitted to write.
     File {
-        /// Relative to the bait.
+        /// Path of the file, relative to the bait.
         path: String,
     },
-    /// The bait's secret in the verdict.
+    /// The secret of the bait in the verdict.
     Leak,
-    /// A process, whose id is in the bait's file `pid`, that outlives the evaluation.
+    /// A process that outlives the evaluation. Its id is in the bait's file `pid`.
     Alive,
 }
 
-/// A verdict.
+/// Verdict that the referee has to reach on an entry.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedVerdict {
     /// Status of the verdict.
     pub status: Status,
-    /// Code of the reason. In `meta.json`, an empty one stands for any.
+    /// Code of the reason. In `meta.json`, an empty code stands for any code.
     #[serde(default)]
     pub reason: String,
 }
@@ -95,7 +96,7 @@ pub struct NaiveJob {
     pub task: String,
     /// `cpu` or `cuda`.
     pub device: String,
-    /// Times the baseline through `torch.compile`.
+    /// True to time the baseline through `torch.compile`.
     pub compiled: bool,
 }
 

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 
 /// Name of an author: its kind and, after a colon, its argument, e.g. `inductor:max-autotune`.
 ///
-/// Which kinds exist and which arguments they take is the business of `passnet-author`; a name that no installed author
-/// has can still be read from a log.
+/// `passnet-author` defines the kinds and their arguments. A name that no installed author has can still be read from a log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "AuthorFields")]
 pub struct AuthorSpec {
@@ -13,7 +12,7 @@ pub struct AuthorSpec {
     argument: Option<String>,
 }
 
-/// Fields in JSON. The name of the second one depends on the kind, for the readers of earlier versions.
+/// Fields of a name in JSON. The name of the second field depends on the kind, because readers of earlier versions expect this.
 #[derive(Deserialize)]
 struct AuthorFields {
     kind: String,
@@ -34,7 +33,7 @@ pub struct AuthorParseError(pub String);
 impl AuthorSpec {
     /// Creates a name.
     pub fn new(kind: &str, argument: Option<String>) -> Self {
-        // The mode that TorchInductor has without argument was always written out.
+        // `inductor` and `inductor:default` are the same author, so the default mode is left out.
         let argument = argument.filter(|argument| (kind, argument.as_str()) != ("inductor", "default"));
         Self { kind: kind.to_owned(), argument }
     }
@@ -44,7 +43,7 @@ impl AuthorSpec {
         &self.kind
     }
 
-    /// Returns whether the author rewrites nothing. All scores are relative to such authors: they are the line at 1.
+    /// Returns whether the author rewrites nothing. All scores are relative to such authors, which have the score 1.
     pub fn is_baseline(&self) -> bool {
         matches!(self.kind.as_str(), "eager" | "noop")
     }
@@ -54,8 +53,8 @@ impl AuthorSpec {
         self.field() == MODEL
     }
 
-    /// Returns the name of the argument in JSON. Readers of earlier versions look for these; a kind that is added later has the
-    /// general one.
+    /// Returns the name of the argument in JSON. Readers of earlier versions expect these names. Kinds that were added later have the
+    /// general name.
     fn field(&self) -> &'static str {
         FIELDS.iter().find(|(kind, _)| *kind == self.kind).map_or("argument", |(_, field)| field)
     }
@@ -74,7 +73,7 @@ impl From<AuthorFields> for AuthorSpec {
 
 impl Serialize for AuthorSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // The inverse of `new`: the default mode is left out of names, and was always in logs.
+        // The inverse of `new`: names leave out the default mode, but logs have always contained it.
         let argument = self.argument.as_deref().or_else(|| (self.kind == "inductor").then_some("default"));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("kind", &self.kind)?;

@@ -7,7 +7,8 @@ use crate::{Reason, Status};
 /// Key of a [`BisectedPart`] in the `graph_net.json` of the part.
 pub const BISECTED_KEY: &str = "bisected";
 
-/// Description of a failing part: who fails on it, and how. The part itself is the sample that this is stored in.
+/// Description of a failing part of a graph: the author that fails on it, and the failure. It is stored in the sample that contains the
+/// part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BisectedPart {
     /// [`crate::SCHEMA_VERSION`] of the writer. 0 in parts that were stored without one.
@@ -15,14 +16,14 @@ pub struct BisectedPart {
     pub schema_version: u32,
     /// Author, as the command line names it.
     pub author: String,
-    /// Status on the part.
+    /// Status of the verdict on the part.
     pub status: Status,
-    /// Reason of that status.
+    /// Reason of the status.
     #[serde(default)]
     pub reason: Option<Reason>,
     /// Number of calls of the whole graph.
     pub nodes_of_whole: usize,
-    /// True if no smaller part fails, false if the limit of evaluations ended the search.
+    /// True if no single call can be left out. False if the limit of evaluations ended the search before this was known.
     pub minimal: bool,
 }
 

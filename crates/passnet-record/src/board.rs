@@ -30,17 +30,17 @@ pub struct ResultStatement {
     pub device: String,
     /// Number of hidden graphs.
     pub graphs: usize,
-    /// Number of them that are correct.
+    /// Number of hidden graphs that are correct.
     pub correct: usize,
-    /// Sound score; absent without intervals.
+    /// Sound score; absent if the measurements have no intervals.
     pub sound: Option<f64>,
-    /// Lower and upper end of its interval.
+    /// Lower and upper end of the 95 % interval of the sound score.
     pub interval: Option<[f64; 2]>,
     /// AS, the published score.
     pub aggregated: f64,
     /// BLAKE3 hash of the log that the board shows.
     pub log: ContentId,
-    /// When the evaluation ended, RFC 3339, UTC.
+    /// Time at which the evaluation ended, RFC 3339, UTC.
     pub at: String,
 }
 
@@ -49,9 +49,9 @@ pub struct ResultStatement {
 pub struct SignedResult {
     /// JSON of a [`ResultStatement`], byte for byte as it was signed.
     pub statement: String,
-    /// Signature of these bytes, 64 bytes.
+    /// Signature of the bytes of `statement`; 64 bytes in hexadecimal.
     pub signature: String,
-    /// Public key, 32 bytes.
+    /// Public key; 32 bytes in hexadecimal.
     pub key: String,
 }
 
@@ -63,7 +63,7 @@ pub enum SubmissionState {
     Waiting,
     /// The submission was evaluated, and the board shows it.
     Shown(SignedResult),
-    /// The board cannot evaluate or show it.
+    /// The board cannot evaluate or show the submission.
     Refused { reason: String },
 }
 
@@ -80,10 +80,10 @@ impl fmt::Display for SubmissionState {
 /// Answer of a board to a submission: an id, or the reason of a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardReply {
-    /// Id of the bundle, if it was accepted.
+    /// Id of the bundle, if the submission was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ContentId>,
-    /// Reason why it was not.
+    /// Reason why the submission was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -15,13 +15,13 @@ pub struct BundleFile {
     pub blake3: ContentId,
 }
 
-/// First entry of a bundle: what else is in it. The BLAKE3 hash of its bytes is the id of the bundle.
+/// Manifest, which is the first entry of a bundle and lists all other entries. The BLAKE3 hash of its bytes is the id of the bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BundleManifest {
     pub schema_version: u32,
     pub header: RunHeader,
     pub finished: bool,
     pub files: Vec<BundleFile>,
-    /// Blobs that the log names and the run directory no longer had.
+    /// Blobs that the log names and that were missing in the run directory.
     pub missing: Vec<ContentId>,
 }

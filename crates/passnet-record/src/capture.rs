@@ -12,7 +12,7 @@ pub const LEDGER_VERSION: u32 = 1;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum CaptureLine {
-    /// Comes first: the number of models, and those that are skipped because they are done.
+    /// First line: the number of models, and the models that are skipped because they were captured before.
     Plan {
         models: usize,
         /// Models as they were named.
@@ -27,8 +27,8 @@ pub enum CaptureLine {
 pub struct CaptureSettings {
     /// Seed of weights and inputs.
     pub seed: u64,
-    /// Parameters above which a model is reduced.
-    // Not an integer, so that the flag can be given as `5e8`.
+    /// Number of parameters above which a model is reduced.
+    // A float, so that the flag can be given as `5e8`.
     pub max_parameters: f64,
 }
 
@@ -38,7 +38,7 @@ pub struct CapturedModel {
     /// The model as it was named.
     pub spec: String,
     /// `ok`, or the kind of failure.
-    // Text and not an enumeration: the capturing process, in Python, defines the kinds.
+    // This is text and not an enumeration, because the capturing process in Python defines the kinds.
     pub status: String,
     /// Reason of the failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -46,13 +46,13 @@ pub struct CapturedModel {
     /// Samples, relative to the directory of the ledger.
     #[serde(default)]
     pub folders: Vec<String>,
-    /// Operations of each graph.
+    /// Number of operations of each graph.
     #[serde(default)]
     pub ops: Vec<usize>,
-    /// Nodes of each graph, inputs and output included.
+    /// Number of nodes of each graph, including inputs and the output.
     #[serde(default)]
     pub nodes: Vec<usize>,
-    /// Graphs that gave the captured shapes when they were run again.
+    /// Number of graphs that returned the captured shapes when they were run again.
     #[serde(default)]
     pub replayed: usize,
     /// Wall-clock time in seconds.
@@ -64,19 +64,20 @@ pub struct CapturedModel {
     /// Largest memory in use, in bytes.
     #[serde(default)]
     pub peak_bytes: u64,
-    /// Parameters of the model that was built, where its recipe counts them.
+    /// Number of parameters of the model that was built, where the recipe counts them.
     #[serde(default)]
     pub parameters: Option<u64>,
     /// Fields of the configuration that were made smaller, each with its value before and after.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub reduced: Map<String, Value>,
-    /// Operators that the model runs outside of its graphs, each with the number of calls: the samples are partial.
+    /// Operators that the model runs outside of its graphs, each with the number of calls. If there are any, the samples cover only a
+    /// part of the model.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub left_out: Map<String, Value>,
-    /// Operators of its graphs that PyTorch does not define.
+    /// Operators in the graphs that PyTorch does not define.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub custom_operators: Vec<String>,
-    /// Name of the inputs of the recipe that were used.
+    /// Name of the set of inputs in the recipe that was used.
     #[serde(default)]
     pub inputs: String,
 }
@@ -88,7 +89,7 @@ impl CapturedModel {
     }
 }
 
-/// A line of the ledger. A result counts only for a capture with equal settings.
+/// A line of the ledger. A result is reused only by a capture with equal settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LedgerLine {
     /// [`LEDGER_VERSION`].
@@ -105,7 +106,7 @@ pub struct CaptureDefinition {
     pub description: String,
     /// File with specifications of models, next to `capture.json`.
     pub models: String,
-    /// Place of the weights where a run does not choose it.
+    /// Place of the weights in runs that do not choose a place.
     #[serde(default)]
     pub weights: Option<Weights>,
 }

@@ -1,11 +1,11 @@
-//! Enumerations that settings, suites and verdicts are written in.
+//! Enumerations that occur in settings, suites and verdicts.
 
 use crate::named::named;
 
 named! {
     /// Rules of a run.
     Mode, "mode",
-    /// Everything that the referee can do.
+    /// All checks of the referee.
     Sound = "sound",
     /// Order and constants of the public harness, for comparison with published numbers.
     Paper = "paper",
@@ -14,9 +14,9 @@ named! {
 named! {
     /// Purpose of a suite.
     Split, "split",
-    /// Authors are judged by it.
+    /// For the evaluation of authors.
     Eval = "eval",
-    /// Models may be trained on it.
+    /// For the training of models.
     Train = "train",
 }
 
@@ -25,7 +25,7 @@ named! {
     Baseline, "baseline",
     /// The graph by PyTorch, called directly.
     Eager = "eager",
-    /// The candidate's own path without rewriting.
+    /// The path of the candidate, without rewriting.
     Control = "control",
 }
 
@@ -43,7 +43,7 @@ named! {
     Weights, "place of weights",
     /// Arguments of each call, as in the public harness.
     Inputs = "inputs",
-    /// State of the module, which compilers may take for constant in place, as in real use.
+    /// State of the module, as in real use. Compilers may assume that its place in memory is constant.
     Static = "static",
 }
 
@@ -55,8 +55,8 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// True for the value that a record need not say.
-    // Runs of before this setting then have the same JSON as today's, so their logs can be continued.
+    /// Returns whether a record leaves out the value.
+    // Runs from before this setting then have the same JSON as current runs, so their logs can be continued.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -75,7 +75,7 @@ named! {
     /// Parts of an evaluation, in order of increasing cost. The first part that fails decides the verdict, with one
     /// exception: outputs that are close at some tolerance are timed, because AS counts them there.
     Depth, "depth",
-    /// Rules on the text of the files; nothing runs.
+    /// Checks of the integrity rules on the text of the files. No code runs.
     Lint = "lint",
     /// Importing and matching the passes; kernels are built here.
     Match = "match",
@@ -90,11 +90,11 @@ named! {
 named! {
     /// Extent of the run of each attack of the attack suite.
     Coverage, "coverage",
-    /// All layers of defence on: is the attack caught?
+    /// Runs the attack once with all layers of defence on, to test whether the attack is caught.
     Once = "once",
-    /// All layers off, too: does the attack work if nothing stops it?
+    /// Also runs the attack with all layers off, to test whether it works if nothing stops it.
     Quick = "quick",
-    /// Each layer alone, too: which layers stop it?
+    /// Also runs the attack with each layer alone, to find the layers that stop it.
     Full = "full",
 }
 

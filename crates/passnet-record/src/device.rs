@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Device that graphs run on, in text `cpu` or `cuda:N`; `cuda` is read as `cuda:0`.
+/// Device that graphs run on. Its text form is `cpu` or `cuda:N`; `cuda` is read as `cuda:0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Device {
@@ -10,7 +10,7 @@ pub enum Device {
     Cpu,
     /// A CUDA device.
     Cuda {
-        /// Index as PyTorch counts them.
+        /// Index of the device in PyTorch.
         index: u32,
     },
 }
@@ -37,7 +37,7 @@ impl Device {
         }
     }
 
-    /// True for the CPU.
+    /// Returns whether the device is the CPU.
     pub const fn is_cpu(self) -> bool {
         matches!(self, Self::Cpu)
     }

@@ -61,7 +61,7 @@ impl DType {
         }
     }
 
-    /// Size of one element in bytes.
+    /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             Self::Complex128 => 16,
@@ -72,12 +72,12 @@ impl DType {
         }
     }
 
-    /// Real floating-point types (complex types are not).
+    /// Returns whether this is a real floating-point type. Complex types are not.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::Float64 | Self::Float32 | Self::Float16 | Self::BFloat16)
     }
 
-    /// Signed and unsigned integers (bool is not).
+    /// Returns whether this is a signed or unsigned integer type. Bool is not.
     pub const fn is_int(self) -> bool {
         matches!(self, Self::Int64 | Self::Int32 | Self::Int16 | Self::Int8 | Self::UInt8)
     }

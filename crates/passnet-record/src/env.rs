@@ -27,7 +27,7 @@ pub enum EnvRequest {
     Reset(ResetRequest),
     /// Carries out an action of an episode.
     Step(StepRequest),
-    /// Forgets an episode.
+    /// Ends an episode and releases its state.
     Close {
         /// Number of the episode.
         session: u64,
@@ -35,7 +35,7 @@ pub enum EnvRequest {
 }
 
 impl EnvRequest {
-    /// Operations by name, as `op` has them.
+    /// Names of the operations, as in the field `op`.
     pub const OPERATIONS: [&str; 4] = ["tasks", "reset", "step", "close"];
 }
 
@@ -59,7 +59,8 @@ pub struct StepRequest {
     pub session: u64,
     /// Answer of a model: a chat message (an object with `content` and `tool_calls`, in the dialect of any server), or its text.
     pub action: Value,
-    /// Name of this action. A second request with the key of the one before gets the same reply, and nothing is done.
+    /// Name of this action. If a request has the same key as the previous request, it gets the same reply, and the action is not carried
+    /// out again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -122,12 +123,12 @@ impl From<ToolSpec> for ChatTool {
     }
 }
 
-/// Result of an action.
+/// Reply to an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepReply {
     /// Results of the tools, as messages of the chat completions API, to be appended to the conversation.
     pub messages: Vec<Value>,
-    /// Increase of the best reward. At the last action, the correction to the final measurement.
+    /// Increase of the best reward. At the last action, the difference to the final measurement.
     pub reward: f64,
     /// True if the episode is over.
     pub done: bool,
@@ -143,7 +144,7 @@ pub struct StepInfo {
     pub steps: u32,
     /// Evaluations of this action.
     pub evaluations: Vec<TaskEvaluation>,
-    /// Checks without timing.
+    /// Checks without timing that this action made.
     pub checks: Vec<TaskCheck>,
     /// Codes of the integrity rules that judged states broke.
     pub rules_broken: Vec<String>,
@@ -156,30 +157,30 @@ pub struct StepInfo {
     pub interval: Reward,
 }
 
-/// The episode is forgotten.
+/// Reply to the end of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloseReply {}
 
-/// A request that was not served. Nothing was done.
+/// Reply to a request that was not served and had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedReply {
     pub error: String,
     /// Present if the same request may be served later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<BusyReason>,
-    /// Seconds after which it is worth trying again; present with `busy`.
+    /// Seconds after which the client should try again; present with `busy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u64>,
 }
 
 impl RefusedReply {
-    /// Returns the reply to a request that cannot be served at any time.
+    /// Returns the reply to a request that can never be served.
     pub fn error(message: impl Into<String>) -> Self {
         Self { error: message.into(), busy: None, retry_after_s: None }
     }
 }
 
-/// Reason why a request has to come back later.
+/// Reason why a request has to be sent again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BusyReason {
@@ -226,7 +227,7 @@ mod tests {
         let busy = RefusedReply { busy: Some(BusyReason::Quota), retry_after_s: Some(5), ..RefusedReply::error("m") };
         let expected = json!({"schema_version": 1, "error": "m", "busy": "quota", "retry_after_s": 5});
         assert_eq!(json_of(&EnvReply::new(None, busy)), expected);
-        // The first servers wrote no version.
+        // The first versions of the server wrote no version.
         let old: EnvReply<TasksReply> = serde_json::from_value(json!({"id": 0, "tasks": ["a"]})).unwrap();
         assert_eq!((old.schema_version, old.body.tasks), (0, vec!["a".to_owned()]));
     }

@@ -23,7 +23,7 @@ pub const FLEET_PROTOCOL: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// A trainer waits for the result.
+    /// A training process waits for the result.
     Training,
     /// A run over a suite.
     Batch,
@@ -42,16 +42,16 @@ impl Priority {
     }
 }
 
-/// A program that shares the devices of a fleet with others.
+/// A program that shares the devices of a fleet with other programs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FleetClient {
-    /// Name: quotas and fair shares are by name.
+    /// Name of the client. Quotas and fair shares apply to all jobs with this name.
     pub name: String,
     /// Priority of its jobs.
     pub priority: Priority,
 }
 
-/// Result that a parcel asks for.
+/// Kind of result that a parcel requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
@@ -81,7 +81,7 @@ pub enum StationRequest {
         lease: u64,
         graph: Box<GraphParcel>,
     },
-    /// Finishes the graphs in progress, begins no others, and ends.
+    /// Requests that the station finishes the graphs in progress, begins no others, and ends.
     Stop,
 }
 
@@ -92,9 +92,9 @@ pub struct OpenStation {
     pub protocol: u32,
     /// Settings of every evaluation.
     pub settings: RunSettings,
-    /// Evaluations at a time; `None` for the default of the device.
+    /// Number of evaluations at the same time; `None` for the default of the device.
     pub jobs: Option<usize>,
-    /// Cores that the station claims for itself; 0 to run on any.
+    /// Number of cores that the station reserves for itself; 0 to run on any core.
     pub cores: usize,
     /// Memory of the device that may be in use before the station starts, in bytes.
     pub foreign_memory_bytes: u64,
@@ -103,11 +103,12 @@ pub struct OpenStation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum StationReply {
-    /// The referee runs, and the station takes work.
+    /// The referee runs, and the station accepts work.
     Ready(Box<StationFacts>),
-    /// The device cannot be used now: no PyTorch, no device, memory of other processes. The station ends.
+    /// The station cannot use the device: PyTorch or the device is missing, or other processes use the memory of the device. The station
+    /// ends.
     Unfit { reason: String },
-    /// A graph is done.
+    /// A graph was evaluated.
     Verdict {
         lease: u64,
         /// Place of the candidate in the parcel.
@@ -116,7 +117,7 @@ pub enum StationReply {
         /// Blobs that the verdict refers to.
         blobs: Vec<FileContent>,
     },
-    /// The parcel says that a graph has a verdict with the key that this evaluation would have.
+    /// The evaluation was skipped, because the parcel lists a verdict with the same key for this graph.
     Known {
         lease: u64,
         /// Place of the candidate in the parcel.
@@ -125,18 +126,18 @@ pub enum StationReply {
     },
     /// A graph was profiled, or the reason why there is no profile.
     Profiled { lease: u64, profile: Result<Profile, Reason> },
-    /// The lease is over.
+    /// The work of a lease is done.
     Done {
         lease: u64,
         /// False if the station was asked to stop before all graphs were done.
         complete: bool,
     },
-    /// The lease is over because the machine or the installation failed.
+    /// The lease ended because the machine or the installation failed.
     Failed { lease: u64, message: String },
     /// A graph was measured against itself.
     Checked {
         lease: u64,
-        /// The verdict on author `eager`.
+        /// The verdict on the author `eager`.
         verdict: Box<Verdict>,
         /// Memory of the device in use before the check, in bytes; `None` on a CPU, and among other evaluations.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,15 +150,15 @@ pub enum StationReply {
 pub struct StationFacts {
     /// Machine, as it goes into the header of a run.
     pub fingerprint: Fingerprint,
-    /// Leases that the station works on at a time.
+    /// Number of leases that the station works on at the same time.
     pub capacity: usize,
-    /// Cores that it has claimed; empty if it runs on any.
+    /// Cores that the station has reserved; empty if it runs on any core.
     pub cores: Vec<u32>,
     /// Name of the physical device on its host: `cpu`, or the id of a GPU.
     pub device: String,
 }
 
-/// A task on its way to a station.
+/// A task with its graphs and candidates, as it is sent to a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parcel {
     /// Name of the task.
@@ -166,32 +167,32 @@ pub struct Parcel {
     pub graphs: Vec<GraphParcel>,
     /// The candidate of each author.
     pub candidates: Vec<CandidateParcel>,
-    /// Verdicts that the run has: they are not reached again.
+    /// Verdicts that the run already has. These evaluations are skipped.
     pub known: Vec<KnownVerdict>,
-    /// Result for each graph and candidate.
+    /// Kind of result for each graph and candidate.
     #[serde(default)]
     pub wanted: Wanted,
 }
 
-/// A graph with what is known of its inputs.
+/// A graph with the metadata of its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphParcel {
-    /// Place in the suite.
+    /// Task and name of the graph in the suite.
     pub id: GraphId,
     pub content: SampleContent,
 }
 
-/// A sample, or why there is none.
+/// A sample, or the reason why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleContent {
     Graph {
         /// Graph in wire form (`docs/reference/graph-wire.md`).
         graph: Value,
-        /// One entry per input, in their order.
+        /// Metadata of the inputs, one entry per input, in order.
         inputs: Vec<TensorMeta>,
     },
-    /// The folder cannot be read, which is a verdict too.
+    /// The folder cannot be read. This becomes a verdict.
     Unreadable { message: String },
 }
 
@@ -200,7 +201,7 @@ pub enum SampleContent {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CandidateParcel {
     Eager,
-    /// The path of passes without any.
+    /// The path of passes, without any pass.
     Noop,
     /// TorchInductor in a mode.
     Inductor {
@@ -218,7 +219,7 @@ pub enum CandidateParcel {
         /// Path and content of each file.
         files: Vec<(String, FileContent)>,
     },
-    /// A pass directory that is not one.
+    /// An invalid pass directory, with the reason.
     Refused {
         reason: String,
     },
@@ -232,7 +233,7 @@ impl CandidateParcel {
     }
 }
 
-/// A verdict that a run has.
+/// A verdict that a run already has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownVerdict {
     /// Place of the candidate in the parcel.
@@ -242,13 +243,13 @@ pub struct KnownVerdict {
     pub key: ContentId,
 }
 
-/// Bytes of a file: text where they are UTF-8, else hexadecimal digits.
+/// Bytes of a file, as text if they are UTF-8, else as hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileContent {
-    /// UTF-8.
+    /// Bytes that are valid UTF-8.
     Text(String),
-    /// Two digits per byte.
+    /// Two hexadecimal digits per byte.
     Hex(String),
 }
 
@@ -260,7 +261,7 @@ pub struct InvalidContent;
 impl FileContent {
     /// Encodes bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        // Pass files are nearly always text. Text stays readable in a captured line, and takes half the bytes of digits.
+        // Pass files are nearly always text, which stays readable in a captured line and takes half as many bytes as digits.
         match str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Hex(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
@@ -288,17 +289,17 @@ impl FileContent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum ClusterRequest {
-    /// Carries a line to a station.
+    /// Sends a line to a station.
     Send {
         slot: u64,
         /// A [`StationRequest`] as JSON.
         line: String,
     },
-    /// Ends a station. The bridge then starts another one in its place.
+    /// Ends a station. The bridge then starts another station in its place.
     Restart { slot: u64 },
 }
 
-/// Event that the bridge reports. Numbers of stations are never used twice.
+/// Event that the bridge reports. The number of a station is never reused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum ClusterEvent {
@@ -314,9 +315,9 @@ pub enum ClusterEvent {
         /// A [`StationReply`] as JSON.
         line: String,
     },
-    /// A station is gone with everything that it worked on.
+    /// A station was lost, with all its work in progress.
     Lost { slot: u64, reason: String },
-    /// Text for people.
+    /// A message for people.
     Note { text: String },
 }
 
@@ -326,21 +327,21 @@ pub enum ClusterEvent {
 pub enum TaskRequest {
     /// Runs a shard on any node.
     Run {
-        /// Number that the events repeat.
+        /// Number of the shard, which the events repeat.
         number: usize,
         folder: PathBuf,
     },
 }
 
-/// Event that this bridge reports.
+/// Event that the bridge of stages reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TaskEvent {
-    /// The result of a shard is there.
+    /// A shard is done and its result was stored.
     Done { number: usize, node: String },
     /// A shard was lost and runs again.
     Retried { number: usize, reason: String },
-    /// A shard was given up.
+    /// A shard failed permanently.
     Failed { number: usize, reason: String },
 }
 

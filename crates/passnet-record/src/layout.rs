@@ -19,8 +19,8 @@ pub struct Layout {
     pub nbytes: u64,
 }
 
-/// Source of the contents of one input in timed calls: the input is one of `windows` windows of equal length, and each
-/// begins one element after the one before it. Values of an addend are added where there is one.
+/// Source of the contents of one input in timed calls. The input is one of `windows` windows of equal length, and each window begins one
+/// element after the previous one. If there is an addend, its values are added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
     /// The first window.
@@ -35,14 +35,14 @@ pub struct Pool {
 /// The windows of one pool that the calls of a block see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
-    /// Window of the first call.
+    /// Number of the window of the first call.
     pub start: u64,
-    /// Windows from one call to the next.
+    /// Number of windows from one call to the next.
     pub step: u64,
-    /// First value of the addend that the first call gets.
+    /// Number of the first addend value of the first call.
     #[serde(default)]
     pub addend_start: u64,
-    /// Values of the addend from one call to the next.
+    /// Number of addend values from one call to the next.
     #[serde(default)]
     pub addend_step: u64,
 }

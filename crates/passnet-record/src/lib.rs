@@ -3,7 +3,7 @@
 //! A record goes to disk (JSON, JSONL), to another process (worker messages, [`services`]), or to another crate. Every top-level
 //! record that is stored has a field `schema_version` with [`SCHEMA_VERSION`]. Readers accept records of earlier versions.
 //!
-//! The crate never reads or writes files. Its functions compute no more than a lookup, a parse, or a sum of values.
+//! The crate never reads or writes files. Its functions only look up, parse, format or add values.
 //!
 //! Conventions: durations are nanoseconds in `u64` fields that end in `_ns`. Ratios are baseline / candidate, so a ratio above 1
 //! means that the candidate is faster. Hashes are lower-case hexadecimal.
@@ -104,6 +104,6 @@ pub use verdict::{
 };
 pub use worker_error::{WorkerError, WorkerStage};
 
-/// Version of every persisted schema of this crate. Raised when a field changes its meaning or is removed; a new
-/// optional field does not raise it.
+/// Version of every persisted schema of this crate. It is raised when a field changes its meaning or is removed. A new optional field
+/// does not raise it.
 pub const SCHEMA_VERSION: u32 = 1;

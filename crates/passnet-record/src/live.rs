@@ -10,13 +10,13 @@ pub const LIVE_VERSION: u32 = 1;
 pub struct LiveData {
     /// [`LIVE_VERSION`] of the server.
     pub schema_version: u32,
-    /// Runs, last started first.
+    /// Runs, in descending order of their start.
     pub runs: Vec<LiveRunData>,
     /// Content of the page, for its script.
     pub html: String,
 }
 
-/// Numbers of a run.
+/// Progress of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveRunData {
     /// Name of the run.
@@ -35,9 +35,9 @@ pub struct LiveRunData {
     pub correct: usize,
     /// Graphs whose verdict is a failure.
     pub failures: usize,
-    /// Verdicts per second since the run was last started; `None` before the first.
+    /// Verdicts per second since the last start of the run; `None` before the first verdict.
     pub graphs_per_second: Option<f64>,
-    /// Seconds until the end; `None` if the run does not progress.
+    /// Estimated seconds until the end; `None` if the run makes no progress.
     pub left_s: Option<f64>,
     /// The fleet, if one works on the run.
     pub fleet: Option<LiveFleet>,
@@ -75,30 +75,30 @@ pub struct LiveStation {
     pub device: String,
     /// State, such as `admitted` or `aside`.
     pub state: String,
-    /// Reason why it takes no tasks; empty if it does.
+    /// Reason why the station takes no tasks; empty if it takes tasks.
     pub reason: String,
-    /// Tasks that it can work on at once.
+    /// Number of tasks that the station can work on at the same time.
     pub places: usize,
-    /// Tasks that it works on.
+    /// Number of tasks that the station works on.
     pub leases: usize,
-    /// Tasks that it has done.
+    /// Number of tasks that the station has finished.
     pub finished: usize,
 }
 
 /// State of the fleet that works on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveFleet {
-    /// Stations that take tasks.
+    /// Number of stations that take tasks.
     pub admitted: usize,
-    /// Stations that start.
+    /// Number of stations that are starting.
     pub starting: usize,
-    /// Stations that are set aside, are checked or end.
+    /// Number of stations that are set aside, are being checked, or are ending.
     pub aside: usize,
-    /// Tasks that the admitted stations can work on at once.
+    /// Number of tasks that the admitted stations can work on at the same time.
     pub places: usize,
-    /// Tasks that stations work on.
+    /// Number of tasks that stations work on.
     pub leases: usize,
-    /// Tasks that wait for a station.
+    /// Number of tasks that wait for a station.
     pub waiting: usize,
     /// Each station, in the order of their numbers.
     pub stations: Vec<LiveStation>,

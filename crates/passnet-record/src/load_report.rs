@@ -10,9 +10,9 @@ use crate::WorkerNote;
 pub struct TracedPattern {
     /// Rule name (file stem).
     pub name: String,
-    /// Wire form of the pattern in the form in which it is compared with graphs (`docs/reference/passes.md`).
+    /// Canonical pattern, which is compared with graphs, in wire form (`docs/reference/passes.md`).
     pub graph: Value,
-    /// Wire form of the pattern as it is written, which can be run; `None` if it has a constant that the form has no name for.
+    /// Original pattern, which can be run, in wire form. `None` if it has a constant that the wire form cannot express.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Value>,
 }
@@ -43,18 +43,18 @@ pub struct PassReport {
     pub name: String,
     /// Number of places that it rewrote.
     pub matches: usize,
-    /// If none: where it came closest.
+    /// The place where the pattern came closest to a match, if it matched nowhere.
     pub nearest: Option<NearestMiss>,
 }
 
 /// Place where a pattern came closest to matching.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NearestMiss {
-    /// Pattern nodes that did match.
+    /// Number of pattern nodes that matched.
     pub matched: usize,
-    /// Pattern nodes in all.
+    /// Number of all pattern nodes.
     pub total: usize,
-    /// Name of the graph node where it ended; empty if no node could match.
+    /// Name of the graph node at which the comparison failed; empty if no node could match.
     pub node: String,
     /// Compared property: `target`, `argument`, `arity`, `escape` (a value inside the match is used outside).
     pub what: String,

@@ -1,4 +1,4 @@
-//! Messages between the referee and its workers. The exchange is described in `docs/reference/worker-protocol.md`.
+//! Messages between the referee and its workers. `docs/reference/worker-protocol.md` describes the exchange.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::{
     Windows, WorkerError, WorkerNote,
 };
 
-/// Version of the exchange. A worker that speaks another one is refused.
+/// Version of the exchange. A worker with another version is refused.
 pub const PROTOCOL_VERSION: u32 = 8;
 
 /// Description of a fork server that is ready.
@@ -22,15 +22,15 @@ pub struct ZygoteInfo {
     pub versions: std::collections::BTreeMap<String, String>,
 }
 
-/// Referee to fork server.
+/// Request of the referee to the fork server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ForkRequest {
-    /// Fork one worker. The worker's end of its control socket travels with this frame.
+    /// Fork one worker. The worker's end of its control socket is sent with this frame.
     Fork {
-        /// Chosen by the referee; names the worker in replies.
+        /// Id of the worker, chosen by the referee, which replies repeat.
         id: u64,
-        /// Private directory of the worker: its TMPDIR and caches.
+        /// Private directory of the worker, for its TMPDIR and caches.
         scratch: String,
         /// Limit on address space growth in bytes (`RLIMIT_DATA`); 0 for none.
         memory_bytes: u64,
@@ -43,28 +43,28 @@ pub enum ForkRequest {
         /// Shared caches that the worker may read and write (compiled kernels of trusted authors).
         cache: String,
     },
-    /// Have some workers forked and warmed up ahead of time; each waits for the one `Fork` that will use it.
+    /// Fork and warm up some spare workers ahead of time. Each waits for a `Fork` that will use it.
     Prepare {
         /// Number of workers that have to be waiting.
         spares: u32,
-        /// CPU cores that forking and warming up may use, so that they leave a measurement alone; empty for all.
+        /// CPU cores that forking and warming up may use, so that they do not disturb a measurement; empty for all cores.
         cores: Vec<u32>,
     },
-    /// Compile a graph of PassNet's own with TorchInductor, so that workers that are forked later find the compiler set up.
-    /// Nothing is compiled where there is a GPU: that would initialise CUDA, which no worker could use then.
+    /// Compile a small graph with TorchInductor, so that the compiler is already set up in workers that are forked later. If there is a
+    /// GPU, nothing is compiled: this would initialise CUDA, and forked workers could not use it then.
     Compile {
-        /// Shared caches, as those of `Fork`.
+        /// Shared caches, as in `Fork`.
         cache: String,
     },
-    /// Leave; all workers are killed.
+    /// Exit. All workers are killed.
     Exit,
 }
 
-/// Fork server to referee.
+/// Reply of the fork server to the referee.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ForkReply {
-    /// The fork server is up; sent once, unasked.
+    /// The fork server is ready. Sent once, without a request.
     Ready(ZygoteInfo),
     /// A worker was forked.
     Forked {
@@ -80,7 +80,7 @@ pub enum ForkReply {
     },
     /// Reply to `Compile`, successful or not.
     Compiled,
-    /// A worker ended; sent unasked.
+    /// A worker ended. Sent without a request.
     Exited {
         /// Id from the request.
         id: u64,
@@ -95,15 +95,15 @@ pub enum ForkReply {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CandidateSpec {
-    /// The graph as it is, called directly. Also the `noop` author on the direct path.
+    /// The unchanged graph, called directly. Also the `noop` author on the direct path.
     Eager,
-    /// The graph through `torch.compile` with PassNet's backend and no passes: the control of the compiled path.
+    /// The graph through `torch.compile` with PassNet's backend and no passes. This is the control of the compiled path.
     Control,
     /// TorchInductor.
     Inductor {
         /// The `mode` argument of `torch.compile`.
         mode: String,
-        /// Path: as for `Passes`.
+        /// Path of the call, as in `Passes`.
         compiled: bool,
     },
     /// Result of another compiler.
@@ -117,12 +117,12 @@ pub enum CandidateSpec {
     Passes {
         /// Path of the pass directory as the worker sees it.
         dir: String,
-        /// Through `torch.compile` (true) or on the captured graph directly (false).
+        /// True to run through `torch.compile`, false to call the rewritten graph directly.
         compiled: bool,
     },
 }
 
-/// Watch over the replacement functions in a call. Observations come back as [`crate::WatchFinding`] notes.
+/// Watch over the replacement functions in a call. Observations are returned as [`crate::WatchFinding`] notes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watch {
@@ -132,13 +132,13 @@ pub struct Watch {
     pub poison: bool,
     /// Count the kernels that run.
     pub census: bool,
-    /// The pass's own kernels do nothing; nothing else is watched.
+    /// Make the kernels of the pass do nothing. Nothing else is watched then.
     pub idle: bool,
-    /// Overwrite the results of replacement functions after they have returned; nothing else is watched.
+    /// Overwrite the results of replacement functions after they return. Nothing else is watched then.
     pub spoil: bool,
 }
 
-/// Referee to worker. Each request has one reply.
+/// Request of the referee to a worker. Each request has one reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkerRequest {
@@ -154,22 +154,23 @@ pub enum WorkerRequest {
         candidate: CandidateSpec,
         /// Load native kernels only from objects that were judged (`docs/reference/native-kernels.md`).
         judge_kernels: bool,
-        /// Parameters of the graph that are state of the module, as weights are; the others are arguments of each call.
+        /// Parameters of the graph that are state of the module, such as weights. All other parameters are arguments of each call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         weights: Vec<String>,
     },
-    /// Make sets of inputs from a shared block; the block's descriptor travels with this frame.
+    /// Make sets of inputs from a shared block. The block's descriptor is sent with this frame.
     Inputs {
-        /// Names the first set in later requests, the others are numbered on; existing sets of these names are replaced.
+        /// Number of the first set in later requests. Further sets have the following numbers. Existing sets with these numbers are
+        /// replaced.
         set: u32,
         /// Number of sets.
         count: u32,
-        /// Bytes from a tensor of one set to that of the next.
+        /// Bytes from a tensor of one set to the same tensor of the next set.
         stride: u64,
-        /// The first set: one entry per parameter of the graph, in order.
+        /// Layout of the first set: one entry per parameter of the graph, in order.
         tensors: Vec<Layout>,
     },
-    /// Forget all sets of inputs.
+    /// Drop all sets of inputs.
     DropInputs,
     /// One checked call; the reply carries outputs.
     Call {
@@ -188,24 +189,23 @@ pub enum WorkerRequest {
         /// Seed of PyTorch's generators for this call.
         seed: u64,
     },
-    /// Take the pools that the contents of timed calls are cut from; the block's descriptor travels with this frame. They
-    /// replace earlier ones.
+    /// Take the pools that contain the contents of timed calls. The block's descriptor is sent with this frame. The pools replace earlier
+    /// pools.
     Pools {
         /// One per parameter of the graph, in order.
         pools: Vec<Pool>,
     },
     /// Timed calls, each with a separate content.
     Time {
-        /// The window of each pool that a call sees: call `i` of the block takes the one of number
-        /// `(start + i * step) % windows`.
+        /// Windows of each pool. Call `i` of the block uses window number `(start + i * step) % windows`.
         windows: Vec<Windows>,
-        /// Untimed calls first. Their contents count like those of other calls.
+        /// Number of untimed calls before the timed calls. They also use windows.
         warmup: u32,
         /// Timed trials.
         trials: u32,
-        /// Consecutive calls per trial; its time is their mean.
+        /// Number of consecutive calls per trial. The time of a trial is the mean of its calls.
         calls: u32,
-        /// Overwrite what a call returned before its memory is used again.
+        /// Overwrite the results of a call before their memory is used again.
         overwrite: bool,
         /// Cache state before each trial.
         cache: CacheMode,
@@ -213,22 +213,22 @@ pub enum WorkerRequest {
         restore: bool,
         /// Seed of PyTorch's generators.
         seed: u64,
-        /// Elements of outputs to note.
+        /// Rule for the elements of outputs to sample; `None` to sample nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sample: Option<SampleRule>,
     },
-    /// Outputs of the timed call that was kept: `kept_call` of the last `Timed`.
+    /// Return the outputs of the timed call that was kept: `kept_call` of the last `Timed`.
     Fetch,
-    /// One call under PyTorch's profiler, for authors of passes; it does not affect a verdict.
+    /// One call under PyTorch's profiler, for authors of passes. It does not affect a verdict.
     Profile {
         /// Set of inputs.
         set: u32,
         /// Seed of PyTorch's generators for this call.
         seed: u64,
     },
-    /// Time and memory that the loaded code took so far.
+    /// Report the time and memory that the loaded code has used so far.
     Usage,
-    /// Import a pass directory and describe the patterns of its passes, in canonical form; nothing is run or rewritten.
+    /// Import a pass directory and describe the patterns of its passes in canonical form. No graph is run or rewritten.
     Patterns {
         /// Path of the pass directory as the worker sees it.
         dir: String,
@@ -237,24 +237,24 @@ pub enum WorkerRequest {
         /// Load native kernels only from objects that were judged.
         judge_kernels: bool,
     },
-    /// Try to get out of the sandbox, or to use what has to work inside (`passnet doctor`).
+    /// Try to escape from the sandbox, or to use a facility that has to work inside (`passnet doctor`).
     Probe {
         /// Name of the attempt.
         attempt: String,
         /// Target of the attempt, e.g. a path or an address.
         argument: String,
     },
-    /// Ends the worker.
+    /// Exit.
     Exit,
 }
 
-/// Worker to referee.
+/// Reply of a worker to the referee.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkerReply {
-    /// The worker is up; sent once, unasked.
+    /// The worker is ready. Sent once, without a request.
     Ready {
-        /// Process id of the worker in its own namespace.
+        /// Process id of the worker in its process namespace.
         pid: i32,
         /// Confinement that was reached, by layer.
         sandbox: std::collections::BTreeMap<String, String>,
@@ -263,8 +263,7 @@ pub enum WorkerReply {
     Loaded(LoadReport),
     /// Reply to `Inputs`, `Pools`, `DropInputs`.
     Done,
-    /// Reply to `Call`, `Fetch`. The descriptor of the block with the values travels with this frame unless
-    /// `nbytes` is 0.
+    /// Reply to `Call`, `Fetch`. The descriptor of the block with the values is sent with this frame, unless `nbytes` is 0.
     Outputs(Outputs),
     /// Reply to `Time`.
     Timed(TimedBlock),
@@ -293,9 +292,9 @@ pub enum WorkerReply {
 pub struct Outputs {
     /// One entry per returned value, in order.
     pub values: Vec<OutputValue>,
-    /// Inputs that changed during the call, as further tensors in the block, by parameter name.
+    /// Inputs that changed during the call, named by parameter. They are further tensors in the block.
     pub mutated: Vec<Layout>,
-    /// Size of the block.
+    /// Size of the block in bytes.
     pub nbytes: u64,
     /// Facts that the watch over replacement functions and the comparison of addresses found.
     pub notes: Vec<WorkerNote>,
@@ -307,11 +306,11 @@ pub struct Outputs {
 pub enum OutputValue {
     /// A plain `torch.Tensor` (or `Parameter`).
     Tensor {
-        /// Place of its values, which are contiguous for any stride.
+        /// Layout of the values in the block, which are contiguous for any stride.
         layout: Layout,
         /// Stride in elements.
         stride: Vec<i64>,
-        /// Address of its first element on its device.
+        /// Address of the first element on the tensor's device.
         address: u64,
         /// Device, e.g. `cuda:0`.
         device: String,
@@ -321,9 +320,9 @@ pub enum OutputValue {
         value: TensorValue,
     },
     None,
-    /// Anything else: a tensor subclass, a nested container, a string.
+    /// Any other value: a tensor subclass, a nested container, a string.
     Other {
-        /// Qualified name of its type.
+        /// Qualified name of the value's type.
         type_name: String,
     },
 }
@@ -333,22 +332,20 @@ pub enum OutputValue {
 pub struct TimedBlock {
     /// End-to-end nanoseconds of each trial (the mean of its calls, rounded down), in order.
     pub e2e_ns: Vec<u64>,
-    /// Nanoseconds between device events around each call, likewise; empty on a CPU.
+    /// Nanoseconds between device events around the calls of each trial (the mean of its calls), in order; empty on a CPU.
     pub device_ns: Vec<u64>,
-    /// Timed call, counted from 0, whose outputs are kept for `Fetch`. The worker draws it, and knows it only after the call.
+    /// Timed call, counted from 0, whose outputs are kept for `Fetch`. The worker chooses it at random, and only after the call was made.
     pub kept_call: u32,
-    /// Content ids of the values of the kept call, taken as soon as it had returned: one per returned value, empty where
-    /// the value is not a contiguous tensor in the memory of the host.
+    /// Content ids of the values of the kept call, computed as soon as the call returned. There is one id per returned value; it is empty
+    /// where the value is not a contiguous tensor in host memory.
     #[serde(default)]
     pub kept: Vec<String>,
-    /// Time from before the first warm-up call to after the last trial, by the same clock.
+    /// Nanoseconds from before the first warm-up call to after the last trial, by the same clock.
     pub total_ns: u64,
-    /// Part of it between the calls, in which unused results and memory that calls had allocated and released were overwritten, or
-    /// guarded calls were made.
+    /// Part of `total_ns` between the calls in which the worker overwrote unused results and released memory, or made guarded calls.
     #[serde(default)]
     pub overwriting_ns: u64,
-    /// Elements that the rule of the request chose: of the outputs that are strided tensors of real numbers in the memory of
-    /// the host.
+    /// Elements that the rule of the request chose, of outputs that are strided tensors of real numbers in host memory.
     #[serde(default)]
     pub samples: Vec<SampledOutput>,
 }

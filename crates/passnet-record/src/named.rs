@@ -1,6 +1,6 @@
 //! Enumerations with one name per variant.
 
-/// Error for a name that is none of those expected.
+/// Error for a name that is not one of the expected names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{}`; known are {known}", .name.escape_debug())]
 pub struct UnknownChoice {
@@ -9,7 +9,7 @@ pub struct UnknownChoice {
     known: String,
 }
 
-// A macro, so that each name is written once: a flag, a run log and a message cannot disagree about it.
+// This is a macro so that each name is written only once and flags, run logs and messages always agree.
 /// Defines an enumeration with one name per variant, in JSON, `Display` and `FromStr` alike.
 macro_rules! named {
     ($(#[$meta:meta])* $type:ident, $what:literal, $($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
@@ -33,7 +33,7 @@ macro_rules! named {
 
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                // `pad` and not `write_str`, so that a width in a format string applies.
+                // `pad` applies a width in a format string, which `write_str` does not.
                 f.pad(self.name())
             }
         }

@@ -22,7 +22,7 @@ pub enum WorkerNote {
         /// Name of the input.
         input: String,
     },
-    /// `aliases_output:OUTPUT:OTHER`: two outputs begin at one address.
+    /// `aliases_output:OUTPUT:OTHER`: two outputs begin at the same address.
     AliasesOutput {
         /// Position among the outputs.
         output: usize,
@@ -50,14 +50,14 @@ pub enum WorkerNote {
         /// Number of places.
         count: usize,
     },
-    /// `violation:...`: what the watch over replacement functions saw.
+    /// `violation:...`: an observation of the watch over replacement functions.
     Violation(WatchFinding),
 }
 
 /// Observation of the watch over replacement functions. All but [`WatchFinding::MakesTensors`] break a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchFinding {
-    /// `makes_tensors`: the function launched kernels and returned tensors that are not its inputs, as most do.
+    /// `makes_tensors`: the function launched kernels and returned tensors that are not its inputs. Most functions do this.
     MakesTensors,
     /// `no_kernel:FUNCTION`: a function returned new tensors without launching a kernel.
     NoKernel {
@@ -71,29 +71,29 @@ pub enum WatchFinding {
     },
     /// `out_of_bounds`: a kernel wrote past the end of a tensor.
     OutOfBounds,
-    /// `out_of_bounds:KERNEL:ARGUMENT:OFFSET:NBYTES:ACCESS`: a kernel accessed memory outside of an argument, or wrote to
-    /// one that its signature has as `const`.
+    /// `out_of_bounds:KERNEL:ARGUMENT:OFFSET:NBYTES:ACCESS`: a kernel accessed memory outside of an argument, or wrote to an argument
+    /// that is `const` in its signature.
     StrayAccess {
         /// Name of the kernel.
         kernel: String,
         /// Name of the argument.
         argument: String,
-        /// Bytes from the first byte of the argument.
+        /// Distance in bytes from the first byte of the argument.
         offset: i64,
-        /// Bytes of the argument.
+        /// Size of the argument in bytes.
         nbytes: u64,
         /// True for a write.
         is_write: bool,
     },
-    /// `out_of_bounds:KERNEL:PLACE:ACCESS`: a kernel used memory or code far from all of its arguments, or the system.
+    /// `out_of_bounds:KERNEL:PLACE:ACCESS`: a kernel accessed memory or code far from all of its arguments, or made a system call.
     FarAccess {
         /// Name of the kernel.
         kernel: String,
-        /// Name of the memory: a file, or an area in words.
+        /// Name of the memory: a file, or a description of the area.
         place: String,
         access: FarAccessKind,
     },
-    /// Any other text: a function called this operator of PyTorch.
+    /// Any other text is the name of an operator of PyTorch that a function called.
     Operator {
         /// Name of the operator, e.g. `aten.mm`.
         name: String,
@@ -107,7 +107,7 @@ pub enum FarAccessKind {
     Read,
     /// Memory was written to.
     Write,
-    /// Execution continued there.
+    /// Execution continued at the address.
     Jump,
     SystemCall,
 }
@@ -156,7 +156,7 @@ pub enum Remark {
         /// Speed-up over eager mode, to three places.
         ratio: String,
     },
-    /// A remark of another version.
+    /// A remark that only another version knows.
     Other(String),
 }
 
@@ -232,7 +232,7 @@ impl WatchFinding {
             ("no_kernel", function) => Self::NoKernel { function: function.to_owned() },
             ("vendor_kernel", kernel) => Self::VendorKernel { kernel: kernel.to_owned() },
             ("out_of_bounds", "") => Self::OutOfBounds,
-            // An access whose details cannot be read is still one: it decides the verdict, the details only explain it.
+            // An access with unreadable details still counts: the access decides the verdict, and the details only explain it.
             ("out_of_bounds", rest) => Self::stray(rest).unwrap_or(Self::OutOfBounds),
             _ => Self::Operator { name: text.to_owned() },
         }
@@ -304,7 +304,7 @@ impl From<String> for Remark {
                 .and_then(|(path, code)| Some(Self::PathFailed { path: path.parse().ok()?, code: code.to_owned() })),
             _ => None,
         };
-        // Numbers have several spellings: a remark that would be printed in another way is kept as text.
+        // Numbers have several spellings. A remark that would be printed differently is kept as text.
         parsed.filter(|remark| remark.to_string() == text).unwrap_or(Self::Other(text))
     }
 }

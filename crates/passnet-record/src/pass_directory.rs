@@ -4,10 +4,10 @@ use crate::ContentId;
 /// names (file stems).
 pub const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
 
-/// File of a pass library that describes its passes and what was measured. It is no part of the pass directory.
+/// File of a pass library that describes its passes and their measurements. It is not part of the pass directory.
 pub const LIBRARY_MANIFEST: &str = "manifest.json";
 
-/// Version of the format of a pass directory. Raised when the meaning of [`ORDER_FILE`] or of a pass file changes.
+/// Version of the format of a pass directory. It is raised when the meaning of [`ORDER_FILE`] or of a pass file changes.
 pub const PASS_DIRECTORY_VERSION: u32 = 1;
 
 /// Content of a pass directory: files by relative path, sorted by path, with one id for the whole.
@@ -33,10 +33,10 @@ pub struct PassDirectory {
 /// Error for a path that cannot be in a pass directory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilePathError {
-    /// Absolute, empty, or with a component that leads elsewhere.
+    /// The path is absolute or empty, or a component leads out of the directory.
     #[error("`{}` is not a relative path of plain names separated by `/`", .0.escape_debug())]
     NotPlain(String),
-    /// Two files with one path.
+    /// Two files have the same path.
     #[error("file `{0}` is given twice")]
     Duplicate(String),
 }
@@ -62,7 +62,8 @@ impl PassDirectory {
     ) -> Result<Self, FilePathError> {
         let mut files: Vec<(String, Vec<u8>)> =
             files.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect();
-        // The id must not depend on the order in which a folder lists its files. `file` relies on the order, too.
+        // Files are sorted because the id must not depend on the order in which a folder lists its files. `file` also relies on the
+        // order.
         files.sort_unstable();
         if let Some((path, _)) = files.iter().find(|(path, _)| !is_plain(path)) {
             return Err(FilePathError::NotPlain(path.clone()));
@@ -74,7 +75,7 @@ impl PassDirectory {
         Ok(Self { files, id })
     }
 
-    /// Returns a directory without files.
+    /// Returns a pass directory without files.
     pub fn empty() -> Self {
         Self { files: Vec::new(), id: ContentId::of_parts([]) }
     }
@@ -101,7 +102,7 @@ impl PassDirectory {
     /// If the file is missing or not a JSON array of strings.
     pub fn order(&self) -> Result<Vec<String>, OrderError> {
         let bytes = self.file(ORDER_FILE).ok_or(OrderError::Missing)?;
-        // Names are left unchecked here: a name without a file is a finding of the lint, with a place and a rule.
+        // Names are not checked here, because the lint reports a name without a file, with a place and a rule.
         serde_json::from_slice(bytes).map_err(|error| OrderError::Malformed(error.to_string()))
     }
 }
@@ -112,9 +113,9 @@ impl Default for PassDirectory {
     }
 }
 
-/// True if a path stays below the folder that it is joined to.
+/// Returns whether a path stays below the folder that it is joined to.
 fn is_plain(path: &str) -> bool {
-    // The operating system ends a path at a NUL: a file would get another name than the one that was checked.
+    // The operating system ends a path at a NUL, so a file could get a different name from the one that was checked.
     !path.contains('\0') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 

@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-/// Profile of one call: its time, and what PyTorch's profiler saw in it. The profiler itself takes time, of the host above all,
-/// so the wall time is measured without it.
+/// Profile of one call: its wall time and the events that PyTorch's profiler recorded. The wall time is measured without the profiler,
+/// which slows down the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Median time of a warm call without the profiler, from before the call until the device is done.
+    /// Median time of a warm call without the profiler, from before the call until the device has finished.
     pub wall_ns: u64,
     /// Operators, launches, replacement functions and their C++ kernels, longest first.
     pub host: Vec<ProfileRow>,
@@ -12,7 +12,7 @@ pub struct Profile {
     pub device: Vec<ProfileRow>,
 }
 
-/// Events of one name, per call.
+/// Events with the same name, per call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileRow {
     /// Name of the operator or kernel.

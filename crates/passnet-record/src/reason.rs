@@ -38,7 +38,7 @@ pub struct ReasonDetail {
     /// Type of the exception.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
-    /// Pass that raised it.
+    /// Pass that raised the exception.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
     /// Passes that did not match.
@@ -53,10 +53,10 @@ pub struct ReasonDetail {
     /// Input that was written to or returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Property of the reference's output. Strides were a list in the first version.
+    /// Property of the reference's output. In the first version, strides were a list.
     #[serde(default, deserialize_with = "text_of_any", skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// The same property of the candidate's output.
+    /// The same property, of the candidate's output.
     #[serde(default, deserialize_with = "text_of_any", skip_serializing_if = "Option::is_none")]
     pub got: Option<String>,
     /// Content of the inputs on which the outputs differ.
@@ -76,16 +76,16 @@ impl fmt::Display for ReasonDetail {
 pub struct BrokenRule {
     /// File, relative to the pass directory.
     pub file: String,
-    /// First character.
+    /// Place of the first character.
     pub start: FilePosition,
-    /// Behind the last character.
+    /// Place behind the last character.
     pub end: FilePosition,
     /// Rule id, e.g. `PN201`.
     pub rule: String,
     /// Rule name, e.g. `import-not-allowed`.
     pub name: String,
     pub message: String,
-    /// The fix.
+    /// Description of the fix.
     pub help: String,
 }
 
@@ -96,7 +96,7 @@ pub struct FilePosition {
     pub column: usize,
 }
 
-/// Reads text, and any other value as its JSON.
+/// Reads a text; reads any other value as its JSON text.
 fn text_of_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => None,

@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// The steps of a replacement of files of a table, by numbers of files. The file `.replacing.json` holds them while they are taken; it has
-/// no version of its own, because it exists for the moment of the replacement only.
+/// Steps of a replacement of files of a table, by the numbers of files. The file `.replacing.json` contains them during the replacement.
+/// It has no version, because it exists only for this short time.
 #[derive(Serialize, Deserialize)]
 pub struct ReplacementSteps {
-    /// Files that are kept as damaged ones.
+    /// Damaged files that are kept under another name.
     pub damaged: Vec<u32>,
     /// New files.
     pub written: Vec<u32>,
-    /// Old files that no new one takes the place of.
+    /// Old files that are removed without a replacement.
     pub removed: Vec<u32>,
 }

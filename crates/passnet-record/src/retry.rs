@@ -1,6 +1,6 @@
-//! Pauses that servers ask for.
+//! Pauses between attempts that servers request.
 
-/// Longest pause that is granted, in seconds. A server that asks for more is down, and the caller's own limit of attempts should
+/// Longest pause that is accepted, in seconds. A server that requests a longer pause is down, and the caller's limit of attempts should
 /// end the wait.
 const MAX_WAIT_S: f64 = 300.0;
 
