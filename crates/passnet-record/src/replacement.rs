@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// It has no version, because it exists only for this short time.
 #[derive(Serialize, Deserialize)]
 pub struct ReplacementSteps {
-    /// Damaged files that are kept under another name.
+    /// Damaged files that are kept, so that people can repair them.
     pub damaged: Vec<u32>,
     /// New files.
     pub written: Vec<u32>,

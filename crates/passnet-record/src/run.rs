@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AuthorSpec, CacheMode, ContentId, Device, ExecutionPath, Mode, RunMetadata, Verdict, Weights};
 
-/// Hardware and versions, which can change a timing or a result.
+/// Description of a machine: hardware and versions that can change a timing or a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// CPU model and number of logical cores, e.g. `AMD EPYC x 2`.
@@ -19,49 +19,49 @@ pub struct Fingerprint {
     pub os: String,
     /// Versions by name: `passnet`, `python`, `torch`, `triton`, `cuda`, `cxx`.
     pub versions: BTreeMap<String, String>,
-    /// Confinement that a worker reaches on this machine, by layer: `enforced`, or why not. Empty without a sandbox.
+    /// Confinement that a worker reaches on this machine: for each layer `enforced`, or the reason why not. Empty without a sandbox.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sandbox: BTreeMap<String, String>,
 }
 
-/// Everything that a user can set and that can change a verdict.
+/// Settings that can change a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
     /// Rules of the run.
     pub mode: Mode,
     /// Device that is measured.
     pub device: Device,
-    /// Seed that all other seeds derive from, which marks the run as reproducible and its contents as predictable. `None`:
-    /// each evaluation draws one from the operating system, and its verdict names it ([`crate::Evidence::seed`]).
+    /// Seed that all other seeds derive from. A run with a seed is reproducible, and its contents are predictable. If `None`, each
+    /// evaluation draws a seed from the operating system and records it in its verdict ([`crate::Evidence::seed`]).
     #[serde(default)]
     pub seed: Option<u64>,
-    /// Untimed calls before the first timed one.
+    /// Number of untimed calls before the first timed call.
     pub warmup: u32,
-    /// Timed calls of each side.
+    /// Number of timed trials of each side.
     pub trials: u32,
-    /// Rounds the trials are divided into; sides alternate from round to round.
+    /// Number of rounds that the trials are divided into. The order of sides alternates from round to round.
     pub rounds: u32,
-    /// Least number of pairs of fresh processes behind a ratio that differs from 1; 1 in logs of before 0.3.
+    /// Smallest number of pairs of fresh processes for a ratio that differs from 1. It is 1 in logs from before 0.3.
     #[serde(default = "one_pair")]
     pub pairs: u32,
-    /// Random input contents that count for the tolerance.
+    /// Number of random input contents, which count for the tolerance.
     pub check_rounds: u32,
     /// Adversarial input contents, by name.
     pub adversarial: Vec<String>,
-    /// A graph is `correct` when its tolerance is at most this.
+    /// Largest tolerance at which a graph counts as `correct`.
     pub correct_at: i32,
-    /// Paths to measure; the first is the one that is scored.
+    /// Paths to measure. The first path is scored.
     pub paths: Vec<ExecutionPath>,
-    /// Place of the weights; in records of earlier versions [`Weights::Inputs`].
+    /// Place of the weights. It is [`Weights::Inputs`] in records of earlier versions.
     #[serde(default, skip_serializing_if = "Weights::is_default")]
     pub weights: Weights,
     /// Cache state before each trial.
     pub cache: CacheMode,
-    /// Largest accepted IQR / median.
+    /// Largest accepted IQR / median of the times.
     pub max_iqr_ratio: f64,
-    /// Maximum number of further measurements of an unstable pair.
+    /// Largest number of further measurements of an unstable pair.
     pub max_remeasure: u32,
-    /// Intra-op threads of each worker.
+    /// Number of intra-op threads of each worker.
     pub threads: u32,
     /// Wall-clock limit of one graph, in seconds.
     pub timeout_s: f64,
@@ -74,8 +74,8 @@ const fn one_pair() -> u32 {
 }
 
 impl RunSettings {
-    /// True if contents and choices follow from a seed that was known before the run: its verdicts can be reproduced, and
-    /// a pass could have been made for them.
+    /// Returns whether contents and choices derive from a seed that was known before the run. Such verdicts can be reproduced, but a pass
+    /// could have been written for these contents.
     pub const fn is_seeded(&self) -> bool {
         self.seed.is_some()
     }
@@ -96,16 +96,16 @@ pub struct RunHeader {
     /// Author of the passes.
     pub author: AuthorSpec,
     pub settings: RunSettings,
-    /// Machine that the verdicts are of.
+    /// Machine on which the verdicts were reached.
     pub fingerprint: Fingerprint,
-    /// When the run began, RFC 3339, UTC.
+    /// Time at which the run began, RFC 3339, UTC.
     pub started: String,
-    /// Description for boards; empty in logs of before 0.3.
+    /// Description for boards; empty in logs from before 0.3.
     #[serde(default, skip_serializing_if = "RunMetadata::is_empty")]
     pub metadata: RunMetadata,
 }
 
-/// A file of a pass directory, for the record.
+/// A file of a pass directory in a run log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
     /// Path inside the pass directory.
@@ -118,24 +118,24 @@ pub struct SourceFile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum RunEvent {
-    /// The run began; always the first line. A resumed run writes another one.
+    /// The run began. This is always the first line. A resumed run writes this event again.
     Started(Box<RunHeader>),
-    /// The pass directory of a task, before its first verdict.
+    /// The pass directory of a task. This comes before the first verdict of the task.
     Passes {
-        /// Task the passes are for.
+        /// Task that the passes are for.
         task: String,
         /// Content id of the directory.
         id: ContentId,
         /// Files of the directory.
         files: Vec<SourceFile>,
     },
-    /// One graph is done.
+    /// A graph has a verdict.
     Verdict(Box<Verdict>),
-    /// The run is complete; always the last line.
+    /// The run is complete. This is always the last line.
     Finished {
-        /// When, RFC 3339, UTC.
+        /// Time of the end, RFC 3339, UTC.
         at: String,
-        /// Wall time since the (last) start.
+        /// Wall time since the last start.
         wall_ns: u64,
     },
 }

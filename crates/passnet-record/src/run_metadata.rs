@@ -6,10 +6,10 @@ const MAX_CHARACTERS: usize = 200;
 /// Largest amount of US dollars.
 const MAX_USD: f64 = 1e9;
 
-/// Description of a run for readers of a board: who submits it, and where its code is. Changes no verdict.
+/// Description of a run for readers of a board: its submitter, and the place of its code. It does not affect verdicts.
 ///
-/// Every field may be empty. A log may come from anyone, so readers use [`RunMetadata::web_link`] and never `link` as an
-/// address.
+/// Every field may be empty. A log may come from an untrusted source, so readers must use [`RunMetadata::web_link`] as an address and
+/// never `link`.
 ///
 /// ```
 /// use passnet_record::RunMetadata;
@@ -21,10 +21,10 @@ const MAX_USD: f64 = 1e9;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunMetadata {
-    /// Name that boards show instead of the author's.
+    /// Name that boards show instead of the author's name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Organisation or person that answers for the run.
+    /// Organisation or person that is responsible for the run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub organisation: String,
     /// Address of a page about the author, `http://` or `https://`.
@@ -36,22 +36,22 @@ pub struct RunMetadata {
     /// Price of one device for one hour, in US dollars, as the submitter states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_usd_per_hour: Option<f64>,
-    /// Tokens and money that the author used to write its passes; `None` for authors that are no language model.
+    /// Tokens and money that the author used to write its passes; `None` for authors that are not language models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<WritingCost>,
 }
 
-/// Cost of the passes of a language model.
+/// Cost of writing passes with a language model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WritingCost {
     /// Input tokens of all requests, including those from a cache.
     pub input_tokens: u64,
     /// Output tokens, including reasoning.
     pub output_tokens: u64,
-    /// True if a server did not count: estimated from the number of bytes.
+    /// True if a server did not count tokens, so that their numbers are estimated from the number of bytes.
     #[serde(default)]
     pub estimated: bool,
-    /// US dollars, as the server reported them or computed from the prices that were given; `None` if unknown.
+    /// Cost in US dollars, as reported by the server or computed from the given prices; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
 }
@@ -64,7 +64,7 @@ pub enum MetadataError {
     TooLong {
         /// Name of the field.
         field: &'static str,
-        /// Number of its characters.
+        /// Number of characters of the field.
         length: usize,
     },
     /// A field has a control character, such as a line feed.
@@ -73,10 +73,10 @@ pub enum MetadataError {
         /// Name of the field.
         field: &'static str,
     },
-    /// The link is not an address of the web.
+    /// The link is not a web address.
     #[error("link `{0}` does not begin with http:// or https://")]
     Link(String),
-    /// A price or cost is negative, not a number, or absurdly large.
+    /// A price or cost is negative, not a number, or implausibly large.
     #[error("{field} is not an amount of US dollars; use a number from 0 to {MAX_USD}")]
     Amount {
         /// Name of the field.
@@ -85,12 +85,12 @@ pub enum MetadataError {
 }
 
 impl RunMetadata {
-    /// Returns whether nothing is known.
+    /// Returns whether all fields are empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns whether the submitter stated anything; what writing the passes used is counted, not stated.
+    /// Returns whether the submitter stated any field. The cost of writing is counted by PassNet and not stated.
     pub fn is_stated(&self) -> bool {
         *self != Self { writing: self.writing, ..Self::default() }
     }
@@ -107,7 +107,7 @@ impl RunMetadata {
             ("commit", &self.commit),
         ];
         for (field, text) in fields {
-            // Characters and not bytes, so that names in every script may be equally long.
+            // The limit counts characters and not bytes, so that names in all scripts may be equally long.
             let length = text.chars().count();
             if length > MAX_CHARACTERS {
                 return Err(MetadataError::TooLong { field, length });
@@ -124,7 +124,7 @@ impl RunMetadata {
             ("writing.usd", self.writing.and_then(|writing| writing.usd)),
         ];
         for (field, amount) in amounts {
-            // No range contains NaN, so it is refused as well.
+            // No range contains NaN, so NaN is refused as well.
             if amount.is_some_and(|amount| !(0.0..=MAX_USD).contains(&amount)) {
                 return Err(MetadataError::Amount { field });
             }

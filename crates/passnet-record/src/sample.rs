@@ -1,18 +1,18 @@
-//! Samples of what timed calls return.
+//! Samples of the results of timed calls.
 
 use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
-/// Rule by which both sides of a round note a few elements of what their timed calls return. They see equal contents, so their
+/// Rule by which both sides of a round sample a few elements of the results of their timed calls. Both sides see equal contents, so their
 /// samples can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRule {
     /// Seed of the choice of calls and elements.
     pub seed: u64,
-    /// One of so many calls is sampled, at random.
+    /// One call of this number of calls is sampled, at random.
     pub every: u32,
-    /// Elements of each output of a sampled call.
+    /// Number of elements of each output of a sampled call.
     pub elements: u32,
 }
 
@@ -22,14 +22,14 @@ impl SampleRule {
         mix(self.seed ^ mix(call)).is_multiple_of(u64::from(self.every.max(1)))
     }
 
-    /// Returns the flat row-major index of a sampled element, of an output of `count` elements.
+    /// Returns the flat row-major index of a sampled element in an output of `count` elements.
     pub fn element(&self, call: u64, output: u32, number: u32, count: u64) -> u64 {
         let place = u64::from(output) << 32 | u64::from(number);
         mix(self.seed.wrapping_add(mix(mix(call) ^ place))) % count.max(1)
     }
 }
 
-/// A bijection whose results look random: the finalizer of SplitMix64.
+/// Mixes the bits of a word by a bijection, the finalizer of SplitMix64.
 fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -44,7 +44,7 @@ pub struct SampledOutput {
     pub index: u32,
     /// Type of the elements.
     pub dtype: DType,
-    /// Elements of the output in each call.
+    /// Number of elements of the output in each call.
     pub count: u64,
     /// The bytes of the elements, in hexadecimal.
     pub values: String,

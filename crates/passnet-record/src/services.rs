@@ -20,15 +20,15 @@ use serde_json::Value;
 
 use crate::{DType, TensorMeta, TensorValue, counted};
 
-/// Beginning of the error of a helper for a graph that needs more memory than a worker may take. The limit is a setting of the
-/// caller and not a property of the graph, so such an error is not recorded.
+/// Prefix of the error of a helper for a graph that needs more memory than a worker may use. The limit is a setting of the caller and not
+/// a property of the graph, so such an error is not recorded.
 pub const OVER_MEMORY: &str = "over the memory limit: ";
 
-/// Reply of a helper, or the sentence in which it says why there is none.
+/// Reply of a helper, or a sentence that says why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServiceReply<T> {
     Reply(T),
-    /// Sentence on the failure of the graph or of the helper.
+    /// Sentence that describes the failure of the graph or of the helper.
     Error(String),
 }
 
@@ -36,7 +36,7 @@ impl<T> ServiceReply<T> {
     /// Returns the reply.
     ///
     /// # Errors
-    /// The sentence of the helper.
+    /// The error sentence of the helper.
     pub fn into_result(self) -> Result<T, String> {
         match self {
             Self::Reply(reply) => Ok(reply),
@@ -47,7 +47,7 @@ impl<T> ServiceReply<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for ServiceReply<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Not `untagged`: such an enumeration hides the field that is wrong, and says only that nothing matched.
+        // This is not `untagged`, because serde would then only report that no variant matched, and not which field is wrong.
         let value = Value::deserialize(deserializer)?;
         match value.get("error") {
             None | Some(Value::Null) => serde_json::from_value(value).map(Self::Reply),
@@ -57,12 +57,12 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for ServiceReply<T> {
     }
 }
 
-/// Times of one optimised model: the part of the result of `passnet.optimize` that a summary takes.
+/// Times of one optimised model: the part of the result of `passnet.optimize` that a summary shows.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Optimized {
     /// Median time of a call by side, in nanoseconds: `eager`, `passnet`, and each mode of `torch.compile`.
     pub median_ns: BTreeMap<String, f64>,
-    /// Reasons of the sides that failed.
+    /// Reason of the failure of each side that failed.
     pub failures: BTreeMap<String, String>,
     /// Number of passes in the library.
     pub passes: usize,
@@ -83,11 +83,11 @@ impl fmt::Display for Optimized {
     }
 }
 
-/// A question without content, which no helper can answer: its error shows that the helper runs.
+/// A question without content. No helper can answer it, but the error reply shows that the helper runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmptyQuestion {}
 
-/// Shape and dtype of an input without content.
+/// Shape and dtype of an input, without values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputType {
     /// Extents.
@@ -102,7 +102,7 @@ impl From<&TensorMeta> for InputType {
     }
 }
 
-/// Request to propagate the types of all values of a graph; nothing is computed and no device is needed.
+/// Request to propagate the types of all values of a graph. No values are computed and no device is needed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PropagateRequest {
     /// The graph, with its devices already replaced.
@@ -120,7 +120,7 @@ pub struct PropagateReply<T> {
     pub values: Vec<T>,
 }
 
-/// Request to apply passes to a graph and to time each call of one next to the operations that it replaces.
+/// Request to apply passes to a graph and to time each call of a pass and the operations that it replaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmRequest {
     /// The graph, with its devices already replaced.
@@ -131,7 +131,7 @@ pub struct ConfirmRequest {
     pub device: String,
     /// Intra-op threads.
     pub threads: u32,
-    /// File that is locked while calls are timed: helpers compile at the same time, and time one after the other.
+    /// File that is locked while calls are timed. Helpers may compile at the same time, but they time one after the other.
     pub lock: PathBuf,
     /// Files of the pass directory, by name.
     pub passes: BTreeMap<String, String>,
@@ -140,7 +140,7 @@ pub struct ConfirmRequest {
 /// Reply to [`ConfirmRequest`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmReply {
-    /// One entry per kind of call; calls of one pass with arguments of the same types are one.
+    /// One entry per kind of call. Calls of the same pass with arguments of the same types are one kind.
     pub calls: Vec<ConfirmedCall>,
 }
 
@@ -149,9 +149,9 @@ pub struct ConfirmReply {
 pub struct ConfirmedCall {
     /// Name of the pass.
     pub pass: String,
-    /// The difference between its result and PyTorch's, or the error of the call.
+    /// Description of the difference between the call's result and PyTorch's, or the error of the call; `None` if the call is right.
     pub fault: Option<String>,
-    /// Nanoseconds of the operations, and of the call right before or after them. Empty where there is a fault.
+    /// Pairs of times in nanoseconds: of the operations, and of the call right before or after them. Empty if there is a fault.
     pub pairs: Vec<[u64; 2]>,
 }
 
@@ -173,26 +173,26 @@ pub struct AnnotateRequest {
     pub max_bytes: u64,
     /// Wall-clock limit in seconds.
     pub seconds: f64,
-    /// Look for other extents and dtypes, too.
+    /// True to search for other extents and dtypes as well.
     pub variants: bool,
 }
 
 /// Reply to [`AnnotateRequest`]: types, statistics and variants of the values of a graph, inputs before nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Annotation {
-    /// Description of each value; `None` for what is not a tensor.
+    /// Description of each value; `None` for values that are not tensors.
     pub values: Vec<Option<ValueMeta>>,
-    /// Statistics were measured by running the graph.
+    /// True if statistics were measured by running the graph.
     pub executed: bool,
-    /// Other extents of its data inputs.
+    /// Other extents of the data inputs at which the graph works.
     #[serde(default)]
     pub assignments: Vec<ExtentAssignment>,
-    /// Other dtypes of its floating-point inputs.
+    /// Other dtypes of the floating-point inputs at which the graph works.
     #[serde(default)]
     pub dtypes: Vec<Cast>,
 }
 
-/// Tensor without its name; the fields are those of [`TensorMeta`].
+/// Metadata of a tensor without its name. The fields are those of [`TensorMeta`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields of `TensorMeta`")]
 pub struct ValueMeta {
@@ -211,7 +211,7 @@ pub struct ValueMeta {
 }
 
 impl ValueMeta {
-    /// Returns the tensor with a name, on the CPU.
+    /// Returns the metadata with a name and with the CPU as the device.
     pub fn named(self, name: &str) -> TensorMeta {
         let Self { shape, dtype, mean, std, data, min_val, max_val } = self;
         let (name, device) = (name.to_owned(), "cpu".to_owned());
@@ -224,9 +224,9 @@ impl ValueMeta {
 pub struct ExtentAssignment {
     /// Extents by name: `batch`, `length`, `height`, `width`.
     pub symbols: BTreeMap<String, u64>,
-    /// Shape of each value; `None` for what is not a tensor or comes after an op that does not run at these extents.
+    /// Shape of each value; `None` for values that are not tensors, or that come after an op that does not run at these extents.
     pub shapes: Vec<Option<Vec<u64>>>,
-    /// Arguments that follow the extents.
+    /// Arguments of nodes that depend on the extents.
     pub literals: Vec<Literals>,
 }
 
@@ -235,20 +235,20 @@ pub struct ExtentAssignment {
 pub struct Cast {
     /// Dtype that replaces float32 in all inputs.
     pub dtype: DType,
-    /// Dtype of each value; `None` as in [`ExtentAssignment::shapes`].
+    /// Dtype of each value; `None` in the same cases as in [`ExtentAssignment::shapes`].
     pub types: Vec<Option<DType>>,
-    /// Arguments that follow the dtype.
+    /// Arguments of nodes that depend on the dtype.
     pub literals: Vec<Literals>,
 }
 
-/// Other arguments of one node, in wire form.
+/// Replaced arguments of one node, in wire form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Literals {
     /// Index of the node.
     pub node: usize,
-    /// All its positional arguments.
+    /// All positional arguments of the node.
     pub args: Value,
-    /// All its keyword arguments.
+    /// All keyword arguments of the node.
     pub kwargs: Value,
 }
 
@@ -261,14 +261,14 @@ pub struct CanonicalRequest {
 /// Reply to [`CanonicalRequest`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CanonicalReply {
-    /// The same calls in the same order. A call that this PyTorch does not know stays as it is.
+    /// The graph with the same calls in the same order. A call that the installed PyTorch does not know is unchanged.
     pub graph: Value,
 }
 
 /// Request to count the kernels that prefixes of a graph compile to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelCountRequest {
-    /// Name of the graph. A helper keeps the last graph for further prefixes of it.
+    /// Name of the graph. A helper keeps the last graph, so that further prefixes need not build it again.
     pub id: String,
     pub graph: Value,
     /// One entry per input, in order.
@@ -282,17 +282,17 @@ pub struct KernelCountRequest {
 /// Reply to [`KernelCountRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
-    /// Kernels of each prefix, in the order of the request.
+    /// Number of kernels of each prefix, in the order of the request.
     pub kernels: Vec<u32>,
-    /// Calls of the compiler for all prefixes.
+    /// Number of calls of the compiler for all prefixes.
     pub compilations: u32,
 }
 
-/// Request to prove that graphs run, twice with equal results and without NaN.
+/// Request to check that graphs run twice with equal results and without NaN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProveRequest {
     pub graphs: Vec<GraphRequest>,
-    /// Bytes of all values of a graph above which it is refused.
+    /// Bytes of all values of a graph above which the graph is refused.
     pub max_bytes: u64,
     /// Wall-clock limit for all graphs, in seconds.
     pub seconds: f64,
@@ -305,10 +305,10 @@ pub struct ProveReply {
     pub results: Vec<ServiceReply<ProvenGraph>>,
 }
 
-/// Graph that runs.
+/// Result for a graph that passed the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvenGraph {
-    /// Bytes of its inputs and all its values.
+    /// Bytes of all values of the graph, including inputs.
     pub bytes: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Stages of a dataset on a cluster: shards of graphs, and questions for PyTorch on a node.
 //!
-//! Both carry the version of the command. A node with another version refuses them, because it may give other rows or answers.
+//! Both contain the version of the command. A node with another version refuses them, because its rows or answers may differ.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,9 +9,9 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
 pub enum ShardStage {
-    /// Samples to rows.
+    /// Converts samples to rows.
     Import,
-    /// Facts about the values of graphs.
+    /// Adds facts about the values of graphs.
     Annotate {
         /// Bytes of inputs above which a graph is not run, only propagated.
         max_bytes: u64,
@@ -20,16 +20,16 @@ pub enum ShardStage {
         /// Memory limit of a worker, in bytes.
         memory_bytes: Option<u64>,
     },
-    /// Canonical folding.
+    /// Finds subgraphs by canonical folding.
     Fold {
-        /// Least number of ops of a subgraph.
+        /// Smallest number of ops of a subgraph.
         min_ops: u32,
-        /// One more than the most ops of a subgraph.
+        /// Largest number of ops of a subgraph, plus one.
         end_ops: u32,
         /// Distance of cuts outside loops.
         reach: u32,
     },
-    /// Every op.
+    /// Cuts out every single op.
     SingleOps,
 }
 
@@ -44,7 +44,7 @@ impl ShardStage {
     }
 }
 
-/// The stage of a shard, and the version that it was split by: another one may give other rows.
+/// The stage of a shard, and the version of the command that split it. Another version may produce other rows.
 #[derive(Serialize, Deserialize)]
 pub struct ShardManifest {
     pub version: String,
@@ -55,7 +55,7 @@ pub struct ShardManifest {
 /// Counts and failures of a shard.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ShardReport {
-    /// Samples that could not be used, and why.
+    /// Samples that could not be used, each with the reason.
     pub failures: Vec<(String, String)>,
     pub graphs: usize,
     pub ops: usize,
@@ -64,7 +64,7 @@ pub struct ShardReport {
     pub open: usize,
 }
 
-/// A kind of helper that stages ask.
+/// Kind of a helper that stages send questions to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageHelper {
@@ -75,20 +75,20 @@ pub enum StageHelper {
     Prove,
 }
 
-/// A question on its way to a node, one line of JSON.
+/// A question that is sent to a node, as one line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HelperQuestion {
     /// Number that the answer repeats.
     pub id: u64,
-    /// Version of the driver: another one may give other answers.
+    /// Version of the driver. A node with another version may give other answers.
     pub version: String,
     pub helper: StageHelper,
-    /// Bytes that the question may take.
+    /// Bytes of memory that the question may take; `None` for no limit.
     pub memory_bytes: Option<u64>,
     pub question: Value,
 }
 
-/// The answer, one line of JSON.
+/// Answer to a [`HelperQuestion`], as one line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HelperAnswer {
     pub id: u64,

@@ -17,29 +17,29 @@ named! {
     OutputsShareMemory = "outputs_share_memory",
     /// An output is NaN or infinite where the reference is finite.
     NonFinite = "non_finite",
-    /// The rewritten graph raised while running, or its worker died.
+    /// The rewritten graph raised an exception while running, or its worker died.
     RuntimeError = "runtime_error",
-    /// A pass could not be imported, its kernel not built, or the compiler failed.
+    /// A pass could not be imported, a kernel could not be built, or the compiler failed.
     CompileError = "compile_error",
     /// No pass of the directory matched the graph.
     NoMatch = "no_match",
-    /// A rule of integrity was broken; [`crate::Reason::code`] names it.
+    /// An integrity rule was broken. [`crate::Reason::code`] names the rule.
     Integrity = "integrity",
     /// A limit on time was exceeded.
     Timeout = "timeout",
     /// A limit on host or device memory was exceeded.
     OutOfMemory = "out_of_memory",
-    /// Correct, but its timing did not settle within the allowed repetitions.
+    /// The outputs are correct, but the timing did not settle within the allowed repetitions.
     Unstable = "unstable",
     /// The reference itself could not run: the graph, not the pass, is at fault.
     ReferenceError = "reference_error",
-    /// Only in logs of the public harness: neither side printed its dtypes, so the log cannot tell whether eager, the
-    /// compiler or the matcher failed.
+    /// Neither side printed its dtypes, so the log does not show whether eager, the compiler or the matcher failed. This status only
+    /// occurs in logs of the public harness.
     EagerFail = "eager_fail",
 }
 
 impl Status {
-    /// True where the candidate earns nothing: for every status but `correct`, `unstable` and `reference_error`.
+    /// Returns whether the candidate has failed: true for every status except `correct`, `unstable` and `reference_error`.
     pub const fn is_failure(self) -> bool {
         !matches!(self, Self::Correct | Self::Unstable | Self::ReferenceError)
     }

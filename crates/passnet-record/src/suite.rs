@@ -9,20 +9,20 @@ pub struct SuiteManifest {
     pub schema_version: u32,
     /// Short name, e.g. `demo`.
     pub name: String,
-    /// Version of the suite's content; raised when a task or graph changes.
+    /// Version of the suite's content. It is raised when a task or graph changes.
     pub version: String,
     /// Purpose of the suite.
     pub split: Split,
-    /// One paragraph on where the graphs come from.
+    /// Description of the origin of the graphs, in one paragraph.
     pub description: String,
-    /// Place of the weights where a run does not choose it.
+    /// Place of the weights in runs that do not choose a place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
     /// Tasks in order.
     pub tasks: Vec<SuiteTask>,
 }
 
-/// One op sequence with the graphs that share it.
+/// A task: one op sequence with the graphs that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuiteTask {
     /// Name of the task and of its folder inside the suite.
@@ -31,7 +31,7 @@ pub struct SuiteTask {
     pub ops: Vec<String>,
     /// Sample folders inside the task's folder, e.g. `["000", "001"]`.
     pub graphs: Vec<String>,
-    /// Graphs in `graphs` that are evaluated but never shown to an author, so that a pass cannot be made for them.
+    /// Graphs in `graphs` that are evaluated but never shown to an author, so that no pass can be written for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_out: Vec<String>,
 }

@@ -4,26 +4,26 @@ use crate::DType;
 
 /// Metadata of one input of a graph (weights, data inputs and symbolic integers alike).
 ///
-/// This is the content of one class of `weight_meta.py`, after parsing. How values are made from it is described in
-/// `docs/reference/inputs.md`.
+/// This is the content of one class of `weight_meta.py`, after parsing. `docs/reference/inputs.md` describes how values are made from the
+/// metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TensorMeta {
     /// Name of the parameter of `forward`.
     pub name: String,
-    /// Name in the graph that this one was cut from.
+    /// Name in the graph that this graph was cut from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_name: Option<String>,
     /// Extent of each dimension; empty for a scalar tensor.
     pub shape: Vec<u64>,
     /// Element type.
     pub dtype: DType,
-    /// Device as recorded, e.g. `cuda:0`; the referee replaces it by the device under test.
+    /// Device at the time of the capture, e.g. `cuda:0`. The referee replaces it by the device under test.
     pub device: String,
     /// Mean of the values; `None` for types without one. May be NaN.
     pub mean: Option<f64>,
     /// Standard deviation of the values; `None` for types without one. May be NaN.
     pub std: Option<f64>,
-    /// Literal values, row-major; as many as the tensor has elements.
+    /// Literal values in row-major order, one per element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Vec<TensorValue>>,
     /// Smallest value.
@@ -37,11 +37,11 @@ pub struct TensorMeta {
 impl TensorMeta {
     /// Returns the number of elements; `None` where the product overflows 64 bits.
     pub fn numel(&self) -> Option<u64> {
-        // Shapes come from files of others. An overflow would make a huge tensor look small.
+        // Shapes come from untrusted files, and an overflow would make a huge tensor look small.
         self.shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent))
     }
 
-    /// Returns the number of bytes of a contiguous tensor; `None` where that overflows 64 bits.
+    /// Returns the number of bytes of a contiguous tensor; `None` where the number overflows 64 bits.
     pub fn nbytes(&self) -> Option<u64> {
         self.numel()?.checked_mul(self.dtype.size() as u64)
     }
@@ -49,8 +49,8 @@ impl TensorMeta {
 
 /// One literal element of a tensor, or one literal result.
 ///
-/// In JSON an integer is a number without a point, a float is a number with one or one of the strings `"nan"`,
-/// `"inf"`, `"-inf"`.
+/// In JSON, an integer is a number without a decimal point. A float is a number with a decimal point, or one of the strings `"nan"`,
+/// `"inf"` and `"-inf"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TensorValue {
     /// `True` or `False`.
@@ -66,7 +66,7 @@ impl Serialize for TensorValue {
         match *self {
             Self::Bool(value) => serializer.serialize_bool(value),
             Self::Int(value) => serializer.serialize_i64(value),
-            // JSON has no number for these three, and serde_json would write `null`.
+            // JSON has no numbers for NaN and the infinities, and serde_json would write `null`.
             Self::Float(value) if value.is_nan() => serializer.serialize_str("nan"),
             Self::Float(value) if value == f64::INFINITY => serializer.serialize_str("inf"),
             Self::Float(value) if value == f64::NEG_INFINITY => serializer.serialize_str("-inf"),

@@ -1,11 +1,11 @@
-//! Numbers as text.
+//! Formatting of numbers as text.
 
 /// Returns a number of things as text: `1 graph`, `2 graphs`, `3 passes`, `4 launches`.
 pub fn counted(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         _ if ends_with_consonant_and_y(noun) => format!("{number} {}ies", &noun[..noun.len() - 1]),
-        // `passes`, `launches`: words that end in a hiss need `es`.
+        // Words that end in `s` or `ch` get `es`: `passes`, `launches`.
         _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
         _ => format!("{number} {noun}s"),
     }
@@ -15,7 +15,7 @@ fn ends_with_consonant_and_y(noun: &str) -> bool {
     noun.strip_suffix('y').is_some_and(|stem| !stem.ends_with(['a', 'e', 'o', 'u']))
 }
 
-/// Returns nanoseconds in the unit that suits them.
+/// Returns a duration in nanoseconds as text, in a suitable unit.
 pub fn duration(nanoseconds: f64) -> String {
     match nanoseconds {
         n if n < 1e3 => format!("{n:.0} ns"),

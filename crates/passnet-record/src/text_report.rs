@@ -1,12 +1,12 @@
-//! Results for people, as data: tables and lines in the order in which they are shown. Libraries say the content, the command
-//! decides how it looks.
+//! Reports for people, as data: tables and lines in the order in which they are shown. Libraries provide the content, and the command
+//! decides the layout.
 
 /// A table whose columns of numbers are aligned to the right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextTable {
     /// Titles of the columns.
     pub titles: Vec<String>,
-    /// Number of columns of text; they come before those of numbers.
+    /// Number of columns of text, which come before the columns of numbers.
     pub text_columns: usize,
     /// Cells by row.
     pub rows: Vec<Vec<String>>,
@@ -32,7 +32,7 @@ pub enum TextPart {
     Text(String),
 }
 
-/// Tables and lines.
+/// Report for people: a sequence of tables and lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextReport {
     /// The parts, in order.

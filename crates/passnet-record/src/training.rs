@@ -11,24 +11,24 @@ pub const TRAINING_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum CurveEvent {
-    /// Training began; always the first line. A further one begins another stage, whose steps count from 0 again.
+    /// Training began. This is always the first line. A further event of this kind begins another stage, whose steps count from 0 again.
     Started {
         /// [`TRAINING_VERSION`] of the writer.
         schema_version: u32,
         /// Name of the stage.
         name: String,
     },
-    /// Figures at a step.
+    /// Measured figures at a step.
     Point(CurvePoint),
     /// The model at a step wrote passes.
     Checkpoint {
         step: u64,
-        /// Name of the author in `results.json` whose passes they are.
+        /// Name of the author in `results.json` that stands for this checkpoint.
         author: String,
     },
 }
 
-/// Figures at a step; those that were not measured there are absent or null.
+/// Measured figures at a step. Figures that were not measured at the step are absent or null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Number of updates of the weights.
@@ -36,16 +36,16 @@ pub struct CurvePoint {
     /// Time of training, in seconds, without evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Number of tokens so far.
+    /// Number of training tokens so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Mean loss on training data since the last point, in nats per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// Mean loss on data that is not trained on.
+    /// Mean loss on validation data, in nats per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,
-    /// Share of the tokens of that data that are the likeliest ones, 0 to 1.
+    /// Share of the tokens of the validation data that the model predicts as most likely, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likeliest: Option<f64>,
     /// Mean reward of the episodes of the step.
@@ -65,16 +65,16 @@ pub struct TrainingResults {
 /// Scores of one author.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainingScores {
-    /// Suite and version of the run; empty in files of before 0.3. Only scores of one suite are shown together.
+    /// Suite and version of the run; empty in files from before 0.3. Only scores on the same suite are shown together.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suite: String,
     /// Number of graphs.
     pub graphs: usize,
-    /// Graphs with right results.
+    /// Number of graphs with right results.
     pub right: usize,
-    /// Right graphs that are certainly faster than eager.
+    /// Number of right graphs that are faster than eager beyond noise.
     pub faster: usize,
-    /// AS.
+    /// AS, the aggregated score.
     pub aggregated: f64,
     /// Sound score; null if the run has none.
     #[serde(default)]

@@ -8,13 +8,14 @@ pub struct TrialTimes {
     /// [`crate::SCHEMA_VERSION`] of the writer; 1 in blobs that do not have the field.
     #[serde(default = "first_version")]
     pub schema_version: u32,
-    /// Path on which the candidate ran; absent in blobs of before 0.2.
+    /// Path on which the candidate ran; absent in blobs from before 0.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<ExecutionPath>,
     /// Unit of all times.
     #[serde(default)]
     pub unit: TimeUnit,
-    /// Calls per entry: each is the mean of that many consecutive calls. 1 in blobs that do not have the field.
+    /// Number of calls per entry: each entry is the mean of this number of consecutive calls. It is 1 in blobs that do not have the
+    /// field.
     #[serde(default = "one_call")]
     pub calls: u32,
     /// The graph by eager PyTorch.
@@ -27,9 +28,9 @@ pub struct TrialTimes {
 /// Times of one side of a measurement: one list per round, one entry per trial, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideTrials {
-    /// End-to-end time of each call, device synchronisation included.
+    /// End-to-end time of each trial, including device synchronisation.
     pub e2e_ns: Vec<Vec<u64>>,
-    /// Time between device events around each call; empty on a CPU.
+    /// Time between device events of each trial; empty on a CPU.
     #[serde(default)]
     pub device_ns: Vec<Vec<u64>>,
 }

@@ -21,7 +21,7 @@ pub enum KernelConfig {
 pub struct Nests {
     /// Write inner loops with vectors. Otherwise the compiler may vectorise them.
     pub vectors: bool,
-    /// Keep values that several levels of a row use in memory. Otherwise they are computed again.
+    /// Store values that several levels of a row use in memory. Otherwise the values are computed again.
     pub keeps_rows: bool,
 }
 
@@ -34,9 +34,9 @@ impl Default for Nests {
 /// Powers of two by which tiles differ from those of the cost model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tiles {
-    /// More elements in a program; fewer where negative.
+    /// Power of two by which a program has more elements; negative for fewer.
     pub elements: i8,
-    /// More warps; fewer where negative.
+    /// Power of two by which a program has more warps; negative for fewer.
     pub warps: i8,
 }
 
@@ -70,7 +70,7 @@ pub struct TuningKey {
     pub kernel: KernelKey,
     /// Name of the accelerator, else of the CPU.
     pub device: String,
-    /// Versions of what compiles kernels, and of PassNet.
+    /// Versions of PassNet and of the compilers of kernels.
     pub versions: BTreeMap<String, String>,
 }
 
@@ -83,7 +83,7 @@ pub struct MeasuredConfig {
     pub speedup: f64,
 }
 
-/// Content of one file of the tuning database: what was measured for one kernel on one machine.
+/// Content of one file of the tuning database: the measurements of one kernel on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TuningRecord {
     /// [`crate::SCHEMA_VERSION`] of the writer.
@@ -91,6 +91,6 @@ pub struct TuningRecord {
     pub key: TuningKey,
     /// The configuration to use.
     pub best: KernelConfig,
-    /// All that were measured, the model's first.
+    /// All measured configurations, that of the cost model first.
     pub measured: Vec<MeasuredConfig>,
 }

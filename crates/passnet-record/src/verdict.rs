@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Baseline, CacheMode, ContentId, DType, ExecutionPath, Reason, Remark, Status};
 
-/// A graph inside a suite.
+/// Identifier of a graph inside a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GraphId {
-    /// Task the graph belongs to.
+    /// Task that the graph belongs to.
     pub task: String,
     /// Sample folder inside the task.
     pub graph: String,
@@ -16,15 +16,15 @@ pub struct GraphId {
 /// Worst agreement of one output over all counted rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputComparison {
-    /// Position among the graph's outputs; outputs that follow the returned ones are inputs that the graph mutates.
+    /// Position among the graph's outputs. Positions after the returned values are inputs that the graph mutates.
     pub index: usize,
     /// Element type of the reference's output.
     pub dtype: DType,
     /// Shape of the reference's output.
     pub shape: Vec<u64>,
-    /// Smallest integer tolerance at which the output was close in every round; `None` if at none.
+    /// Smallest integer tolerance at which the output was close in every round; `None` if there is none.
     pub tolerance: Option<i32>,
-    /// Bit-for-bit equal in every round (`torch.equal`).
+    /// True if the output was equal in every round (`torch.equal`).
     pub equal: bool,
     /// Largest absolute difference; `None` where a NaN or infinity makes it meaningless.
     pub max_abs_diff: Option<f64>,
@@ -32,21 +32,21 @@ pub struct OutputComparison {
     pub max_rel_diff: Option<f64>,
     /// Flat index of the worst element.
     pub worst_index: Option<u64>,
-    /// Elements not close at the demanded tolerance, in the worst round.
+    /// Number of elements that are not close at the demanded tolerance, in the worst round.
     pub mismatched: u64,
     /// Distances of both sides from the graph computed in float64; `None` where there is no such result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub float64: Option<AgainstFloat64>,
 }
 
-/// Distances of both sides of an output from the graph computed in float64, in the worst round that was computed so.
+/// Distances of both sides of an output from the graph computed in float64, in the worst round that has a float64 result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgainstFloat64 {
-    /// Distance of eager.
+    /// Distance of eager mode from float64.
     pub eager: Deviation,
-    /// Distance of the candidate.
+    /// Distance of the candidate from float64.
     pub candidate: Deviation,
-    /// The candidate is at least as close as eager, up to the margin that `docs/reference/referee.md` states.
+    /// True if the candidate is at least as close as eager, up to the margin in `docs/reference/referee.md`.
     pub accepted: bool,
 }
 
@@ -55,9 +55,9 @@ pub struct AgainstFloat64 {
 pub struct Deviation {
     /// Largest distance of an element; `None` if an element is NaN or infinite where float64 is not.
     pub max: Option<f64>,
-    /// Root of the mean square of the distances; `None` as for `max`.
+    /// Root mean square of the distances; `None` in the same cases as `max`.
     pub rms: Option<f64>,
-    /// Elements that are not close to float64 at the demanded tolerance.
+    /// Number of elements that are not close to float64 at the demanded tolerance.
     pub outside: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct SideTiming {
 /// A ratio of medians with its confidence interval (percentile bootstrap).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RatioInterval {
-    /// baseline median / candidate median.
+    /// Baseline median / candidate median.
     pub ratio: f64,
     /// Lower bound.
     pub low: f64,
@@ -113,30 +113,30 @@ pub struct Timing {
     /// Speed-up by device events; `None` on a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_speedup: Option<RatioInterval>,
-    /// Least time that any candidate can take on this device: bytes that must move, or arithmetic that must be done, at
-    /// the device's peak rate. A measured time below it is not believed. `None` where no peak rates are known.
+    /// Lower bound for the time of any candidate on this device: the bytes that must move, or the arithmetic that must be done, at the
+    /// device's peak rate. A measured time below the bound is not credited. `None` where no peak rates are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<f64>,
     /// True if both sides' IQR / median stayed within the bound.
     pub stable: bool,
-    /// Number of further measurements of the pair for instability.
+    /// Number of further measurements of the pair because of instability.
     pub remeasured: u32,
-    /// Ratio of each pair of fresh processes, if there were several; `speedup` is their summary.
+    /// Ratio of each pair of fresh processes, if there were several. `speedup` is the summary of these ratios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<RatioInterval>,
-    /// Nanoseconds per call that the referee's clock saw in the candidate's blocks, or when its outputs were fetched, and its
-    /// trial times do not explain. They are part of the candidate's times here; `raw` has the times as reported.
+    /// Nanoseconds per call that the referee's clock saw in the candidate's blocks, or when its outputs were fetched, and that its trial
+    /// times do not explain. The candidate's times here include this charge; `raw` has the times as the worker reported them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub charged_ns: u64,
-    /// Blob with every trial time in order (JSON), where it was kept.
+    /// Blob with every trial time in order (JSON); `None` if it was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<ContentId>,
 }
 
-/// Time and memory of one side, as its worker reports them. They affect no verdict and no score.
+/// Time and memory of one side, as its worker reports them. They do not affect verdicts or scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Time of rewriting or of wrapping by a compiler, before the first call.
+    /// Time to rewrite the graph, or to wrap it by a compiler, before the first call.
     pub load_ns: u64,
     /// Time of the first call, in which most compilers compile.
     pub first_call_ns: u64,
@@ -172,10 +172,10 @@ pub struct Evidence {
     pub mutated_inputs: Vec<String>,
     /// Number of timed calls whose outputs were compared.
     pub timed_calls_checked: u64,
-    /// Number of timed calls of which a few elements were compared. Zero in older logs.
+    /// Number of timed calls of which a few elements were compared. It is zero in older logs.
     #[serde(default)]
     pub timed_calls_sampled: u64,
-    /// Seed that contents, checked calls and lengths of blocks came from, written down after the evaluation.
+    /// Seed that contents, checked calls and lengths of blocks derive from. It is recorded after the evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Remarks, e.g. `triton_interpreter`, `stride_differs:0`.
@@ -189,23 +189,23 @@ pub struct Evidence {
     pub sandbox: BTreeMap<String, String>,
 }
 
-/// Time of one evaluation by step.
+/// Time that one evaluation took, by step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// From the start of the evaluation to its verdict.
+    /// Time from the start of the evaluation to its verdict.
     pub wall_ns: u64,
-    /// Fork to first reply of both workers.
+    /// Time from the fork to the first reply of both workers.
     pub start_ns: u64,
-    /// Building and rewriting the graph.
+    /// Time to build and rewrite the graph.
     pub load_ns: u64,
-    /// Making inputs, running and comparing checked rounds.
+    /// Time to make inputs, and to run and compare checked rounds.
     pub check_ns: u64,
-    /// Measuring, waiting for the device included.
+    /// Time to measure, including the wait for the device.
     pub time_ns: u64,
-    /// Holding the device alone, while others wait for it. Zero in older logs.
+    /// Time in which the evaluation had the device exclusively. It is zero in older logs.
     #[serde(default)]
     pub held_ns: u64,
-    /// Sum of all timed and warm-up calls of both sides: what no harness can avoid.
+    /// Sum of the times of all timed and warm-up calls of both sides, which no harness can avoid.
     pub trials_ns: u64,
 }
 
@@ -215,19 +215,19 @@ pub struct Verdict {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     pub id: GraphId,
-    /// Content key: pass directory, typed graph, settings, machine. Equal keys mean that the verdict may be reused.
+    /// Content key: hash of the pass directory, typed graph, settings and machine. A verdict with an equal key may be reused.
     pub key: ContentId,
     /// Outcome.
     pub status: Status,
-    /// Reason; absent for a plain `correct`.
+    /// Reason of the status; absent for a plain `correct`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// Smallest integer tolerance at which every output of every round was close, -10..=5; `None` if at none or if
-    /// nothing could be compared.
+    /// Smallest integer tolerance at which every output of every round was close, -10..=5. `None` if there is none, or if nothing could
+    /// be compared.
     pub tolerance: Option<i32>,
     /// One entry per output.
     pub outputs: Vec<OutputComparison>,
-    /// Measurements; the first one against eager is the one that is scored. Empty if nothing was timed.
+    /// Measurements. The first measurement against eager is scored. Empty if nothing was timed.
     pub timings: Vec<Timing>,
     /// Supporting observations.
     pub evidence: Evidence,
@@ -236,21 +236,21 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Time that compiling took before calls became as fast as they stay: loading and the first call, less a usual call.
-    /// `None` if it is not known.
+    /// Returns the time of compilation in nanoseconds: loading and the first call, minus the median time of a call. `None` if it is not
+    /// known.
     pub fn compile_ns(&self) -> Option<f64> {
         let (usage, timing) = (self.evidence.usage?.candidate, self.scored_timing()?);
         let until_second_call = usage.load_ns as f64 + usage.first_call_ns as f64;
-        // Noise can make the first call shorter than the median one, and no compiler takes less than no time.
+        // Noise can make the first call shorter than the median call, and the time must not be negative.
         Some((until_second_call - timing.candidate.median_ns).max(0.0))
     }
 
-    /// The measurement that scores are made of: the first one against eager.
+    /// Returns the measurement that is scored: the first one against eager.
     pub fn scored_timing(&self) -> Option<&Timing> {
         self.timings.iter().find(|timing| timing.baseline == Baseline::Eager)
     }
 
-    /// Returns the measurement of the scored path against that path without rewriting.
+    /// Returns the measurement of the scored path against its control, the same path without rewriting.
     pub fn control_timing(&self) -> Option<&Timing> {
         // Both paths have a control. Only that of the scored path shows what its wrappers and guards cost.
         let scored = self.scored_timing()?.path;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum WorkerStage {
     /// Building the graph module.
     Build,
-    /// Importing a pass, tracing its pattern, calling `replacement_func`.
+    /// Importing a pass, tracing its pattern, or calling `replacement_func`.
     Import,
     /// Matching and rewriting.
     Rewrite,
@@ -16,9 +16,9 @@ pub enum WorkerStage {
     Compile,
     /// Running the graph.
     Run,
-    /// Making inputs or shipping outputs.
+    /// Making inputs or sending outputs.
     Transfer,
-    /// The request itself made no sense.
+    /// Handling of the request itself, which was invalid.
     Protocol,
 }
 
@@ -33,8 +33,8 @@ pub struct WorkerError {
     pub message: String,
     /// Formatted traceback without frames of the harness, at most 16,000 characters.
     pub traceback: String,
-    /// Rule name of the pass it happened in, if one did.
+    /// Rule name of the pass in which the error happened, if any.
     pub pass: Option<String>,
-    /// The device context is broken; the worker must not be used again.
+    /// True if the device context is broken, so that the worker must not be used again.
     pub fatal: bool,
 }

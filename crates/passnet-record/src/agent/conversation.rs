@@ -9,17 +9,17 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
-    /// Instructions; first and once.
+    /// Instructions for the model. Only the first message is of this kind.
     System {
         /// Text.
         content: String,
     },
-    /// From the harness: the task, notes.
+    /// A message of the harness: the task, or a note.
     User {
         /// Text.
         content: String,
     },
-    /// From the model.
+    /// A message of the model.
     Assistant(Reply),
     /// Answer of a tool.
     Tool {
@@ -84,7 +84,7 @@ pub struct Reply {
     /// Tool calls in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// The provider's own form of this message, to be sent back unchanged (Anthropic signs its reasoning).
+    /// The provider's form of this message, which has to be returned unchanged (Anthropic signs its reasoning).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<Value>,
 }
@@ -92,7 +92,7 @@ pub struct Reply {
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Unique inside the conversation.
+    /// Id of the call, unique inside the conversation.
     pub id: String,
     /// Name of the tool, known or not.
     pub name: String,
@@ -121,13 +121,13 @@ pub enum Finish {
     ToolCalls,
     /// The token limit was reached.
     Length,
-    /// The provider's filter or a refusal.
+    /// The provider's filter stopped the answer, or the model refused.
     Filtered,
-    /// Not reported.
+    /// The reason was not reported.
     Unknown,
 }
 
-/// Tokens and money.
+/// Tokens and money that requests used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokenUsage {
     /// Input tokens, including cached ones.
@@ -138,7 +138,7 @@ pub struct TokenUsage {
     pub cached: u64,
     /// Input tokens that were written to the provider's cache.
     pub cache_written: u64,
-    /// True if the server did not count: estimated from the number of bytes.
+    /// True if the server did not count tokens, so that their numbers are estimated from the number of bytes.
     pub estimated: bool,
     /// Cost in US dollars, as reported by the server or computed from prices; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +160,7 @@ impl AddAssign for TokenUsage {
         self.cache_written += other.cache_written;
         self.estimated |= other.estimated;
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            // Unknown costs count as 0 next to known ones: a lower bound is of more use than nothing.
+            // An unknown cost counts as 0 if the other cost is known, because a lower bound is more useful than no value.
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentId, Depth, RatioInterval, Status};
 
-/// A verdict on one graph, in short.
+/// Summary of a verdict on one graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictSummary {
     /// Name of the graph.
@@ -14,13 +14,13 @@ pub struct VerdictSummary {
     pub held_out: bool,
     /// Status of the verdict.
     pub status: Status,
-    /// Stage that gave the verdict; absent in records older than stages.
+    /// Stage that decided the verdict; absent in older records.
     #[serde(default, rename = "tier", skip_serializing_if = "Option::is_none")]
     pub depth: Option<Depth>,
     /// Code of the reason, empty for a plain `correct`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
-    /// Smallest tolerance at which all outputs were close.
+    /// Smallest tolerance at which all outputs were close; `None` if there is none.
     pub tolerance: Option<i32>,
     /// Speed-up against eager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub struct TaskCheck {
 pub struct TaskEvaluation {
     /// Content id of the pass directory.
     pub passes: ContentId,
-    /// Geometric mean of the sound credits: 1 is doing nothing, 0.1 is wrong on every graph.
+    /// Geometric mean of the sound credits. It is 1 without passes, and 0.1 if every graph is wrong.
     pub score: f64,
     /// Reward for training.
     pub reward: Reward,
@@ -67,18 +67,18 @@ pub struct TaskEvaluation {
 /// A reward with its interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reward {
-    /// Value for a trainer, from the lower ends of the speed-ups' intervals.
+    /// Reward for training, computed from the lower ends of the speed-ups' intervals.
     pub value: f64,
-    /// Reward from the measured ratios.
+    /// Reward computed from the measured ratios.
     pub point: f64,
-    /// Reward from the upper ends.
+    /// Reward computed from the upper ends of the intervals.
     pub high: f64,
 }
 
 /// Outcome of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutcome {
-    /// True if the call did what was asked.
+    /// True if the call succeeded.
     pub ok: bool,
     /// Wall time of the call.
     pub wall_ns: u64,
@@ -113,7 +113,7 @@ impl TaskEvaluation {
 }
 
 impl ToolOutcome {
-    /// Returns the passes that the call had judged, with the verdicts.
+    /// Returns the id of the passes that the call evaluated or checked, with the verdicts.
     pub fn judged(&self) -> Option<(&ContentId, &[VerdictSummary])> {
         let evaluated = self.evaluation.as_ref().map(|evaluation| (&evaluation.passes, evaluation.graphs.as_slice()));
         evaluated.or(self.check.as_ref().map(|check| (&check.passes, check.graphs.as_slice())))
@@ -131,7 +131,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Creates an answer of text alone; an error is an answer too.
+    /// Creates an answer that has only text. An error is also an answer.
     pub fn of(result: Result<String, String>) -> Self {
         let ok = result.is_ok();
         let content = result.unwrap_or_else(|why| format!("error: {why}"));

@@ -13,7 +13,7 @@ use crate::{ContentId, Fingerprint, RunSettings, Split};
 /// Version of journals and trajectories.
 pub const TRAJECTORY_VERSION: u32 = 1;
 
-/// Identity and conditions of an attempt; the part that a journal's header and a trajectory have in common.
+/// Identity and conditions of an attempt. Both the header of a journal and a trajectory contain them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptSetup {
     /// Name of the suite.
@@ -40,7 +40,7 @@ pub struct AttemptSetup {
     pub started_s: u64,
 }
 
-/// Facts about a task in a trajectory: they identify it and keep evaluation tasks out of training data.
+/// Facts about a task in a trajectory. They identify the task, and are used to keep evaluation tasks out of training data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFacts {
     /// Name in the suite.
@@ -74,7 +74,7 @@ pub struct AgentRunSettings {
     pub prompts: ContentId,
     /// Settings of the referee.
     pub settings: RunSettings,
-    /// Meaning of the numbers of attempts, where it is not the number of the try.
+    /// Meaning of the numbers of attempts, if they do not count repeated attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbering: Option<String>,
 }
@@ -111,12 +111,12 @@ pub enum AttemptExit {
     NoProgress,
     /// The conversation no longer fits the model's context.
     Context,
-    /// The model called no tool several times in a row.
+    /// The model answered without a tool call several times in a row.
     Useless,
 }
 
 impl AttemptExit {
-    /// Returns the name as in JSON.
+    /// Returns the name that JSON has.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -136,7 +136,7 @@ impl AttemptExit {
 pub struct AttemptEnd {
     /// Reason.
     pub exit: AttemptExit,
-    /// Files of the best passes, by name; empty if nothing was ever correct.
+    /// Files of the best passes, by name; empty if no passes were correct.
     pub passes: BTreeMap<String, String>,
     /// Final measurement of the best passes on all graphs, including the held-out ones.
     pub evaluation: Option<TaskEvaluation>,
@@ -146,7 +146,7 @@ pub struct AttemptEnd {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum JournalEvent {
-    /// The attempt began; always first.
+    /// The attempt began. This is always the first event.
     Started(Box<JournalHeader>),
     /// The model answered.
     Reply {
@@ -158,9 +158,9 @@ pub enum JournalEvent {
         finish: Finish,
         /// Tokens and money.
         usage: TokenUsage,
-        /// From request to answer.
+        /// Time from the request to the answer.
         latency_ns: u64,
-        /// Requests that failed before.
+        /// Number of requests that failed before.
         retries: u32,
         /// Number of messages at the beginning whose observations were dropped from the request.
         elided: usize,
@@ -185,6 +185,6 @@ pub enum JournalEvent {
         /// The text.
         content: String,
     },
-    /// The attempt ended; always last.
+    /// The attempt ended. This is always the last event.
     Ended(Box<AttemptEnd>),
 }

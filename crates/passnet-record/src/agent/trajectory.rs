@@ -46,9 +46,9 @@ pub struct Step {
 pub enum Conduct {
     /// No rule was broken.
     Clean,
-    /// A rule was broken and the mistake corrected: neither the last evaluated state nor the result breaks a rule.
+    /// A rule was broken, but neither the last evaluated state nor the result breaks a rule.
     Corrected,
-    /// A rule was broken, and the mistake was not corrected.
+    /// A rule was broken, and the last evaluated state or the result still breaks a rule.
     Broken,
 }
 
@@ -74,7 +74,7 @@ pub struct Trajectory {
     pub passes: BTreeMap<String, String>,
     /// Final measurement of the best passes on all graphs.
     pub evaluation: Option<TaskEvaluation>,
-    /// Score of the final measurement; 1, the score of doing nothing, without passes.
+    /// Score of the final measurement. It is 1 if there are no passes.
     pub score: f64,
     /// Reward of the final measurement.
     pub reward: Reward,
@@ -86,7 +86,7 @@ pub struct Trajectory {
     pub wall_ns: u64,
 }
 
-/// The version of a line of a file of trajectories, for readers that have to know it before the other fields.
+/// Version of a line of a file of trajectories, for readers that need it before they parse the other fields.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct TrajectoryVersion {
     pub schema_version: u32,
@@ -108,18 +108,18 @@ impl Trajectory {
     }
 }
 
-/// Way in which an attempt got to passes that are right.
+/// Way in which an attempt reached right passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// Every state that was judged was right, and none was measurably faster than an earlier one.
+    /// Every evaluated state was right, and no state was measurably faster than an earlier one.
     Plain,
-    /// Every state that was judged was right, and the final passes are faster than an earlier state: their 95 % interval is above
-    /// that state's on a graph, and below it on none.
+    /// Every evaluated state was right, and the final passes are faster than an earlier state: their 95 % interval is above that of the
+    /// state on at least one graph, and below it on none.
     Tuned,
-    /// A state was wrong, did not match or failed, and was corrected.
+    /// A state was wrong, did not match or failed, and was corrected later.
     Repaired,
-    /// A state broke an integrity rule, and was corrected.
+    /// A state broke an integrity rule, and was corrected later.
     Refused,
 }
 
@@ -127,7 +127,7 @@ impl Style {
     /// All styles.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Tuned, Self::Repaired, Self::Refused];
 
-    /// Returns the name that files and flags have.
+    /// Returns the name in files and flags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
