@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Used where the kernel does not say how large the last-level cache is.
+/// Assumed size of the last-level cache where the kernel does not report it.
 const DEFAULT_LLC_BYTES: usize = 32 << 20;
 const LINE_BYTES: usize = 64;
 
@@ -14,14 +14,14 @@ pub fn last_level_bytes() -> usize {
     largest_cache(Path::new("/sys/devices/system/cpu/cpu0/cache")).unwrap_or(DEFAULT_LLC_BYTES)
 }
 
-/// Returns the largest `index*/size` below a sysfs cache directory.
+/// Returns the largest `index*/size` below a sysfs cache directory, in bytes.
 fn largest_cache(root: &Path) -> Option<usize> {
     let sizes: Vec<PathBuf> =
         fs::read_dir(root).ok()?.filter_map(|entry| Some(entry.ok()?.path().join("size"))).collect();
     sizes.iter().filter_map(|path| parse_size(&fs::read_to_string(path).ok()?)).max()
 }
 
-/// Reads `512K`, `32M`, `64`.
+/// Parses a size such as `512K`, `32M` or `64`, in bytes.
 fn parse_size(text: &str) -> Option<usize> {
     let text = text.trim();
     let (digits, unit) = match text.as_bytes().last()? {
@@ -33,7 +33,7 @@ fn parse_size(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
-/// A buffer as large as the last-level cache; writing to all its lines evicts everything that was cached.
+/// A buffer as large as the last-level cache. Writing to all its lines evicts all other data from the cache.
 #[derive(Debug)]
 pub struct Sweeper {
     buffer: Vec<u8>,

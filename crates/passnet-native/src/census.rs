@@ -1,24 +1,24 @@
-//! Census of the kernels that a pass launches: a count, and a switch that makes them do nothing.
+//! Census of the kernels that a pass launches: a count of launches, and a switch that makes kernels do nothing.
 //!
-//! Both are for the whole process. The count only grows; a caller takes differences.
+//! Both apply to the whole process. The count only grows, so callers compute differences.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 static IDLE: AtomicBool = AtomicBool::new(false);
 
-/// Counts a launch; says whether the kernel is to run.
+/// Counts a launch. Returns whether the kernel should run.
 pub fn launch() -> bool {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     !IDLE.load(Ordering::Relaxed)
 }
 
-/// Launches since the process began.
+/// Returns the number of launches since the process began.
 pub fn launches() -> u64 {
     LAUNCHES.load(Ordering::Relaxed)
 }
 
-/// From now on kernels do nothing, or run again.
+/// Makes kernels do nothing from now on, or run again.
 pub fn set_idle(idle: bool) {
     IDLE.store(idle, Ordering::Relaxed);
 }

@@ -1,8 +1,8 @@
-//! The few functions of the CUDA driver that timing and launching take.
+//! The few functions of the CUDA driver that timing and launches need.
 //!
-//! The library is opened at run time, so that the module loads on machines without a GPU. All calls act on the context
-//! that is current on the calling thread, which is the one PyTorch made. Timing uses the legacy default stream, which
-//! waits for all other blocking streams; kernels go to the stream they are given.
+//! The library is opened at run time, so that the module loads on machines without a GPU. All calls use the current context of the
+//! calling thread, which PyTorch has made. Timing uses the legacy default stream, which waits for all other blocking streams. Kernels are
+//! launched on the stream that the caller chooses.
 
 mod driver;
 mod gather;

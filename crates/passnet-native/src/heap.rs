@@ -1,11 +1,12 @@
-//! Free memory of the C library's allocator: what timed calls leave there is overwritten between them.
+//! Overwrites free memory of the C library's allocator between timed calls, so that no call finds values of an earlier call there.
 //!
-//! Tensors that a call releases become free blocks, whole, split, or joined with their neighbours, and no sequence of requests is sure to
-//! return all of them. So a [`Session`] notes where a library allocates (`record`), and afterwards visits the allocator's free blocks (`arena`).
-//! It overwrites those parts of them that were noted, and no others: this would displace data from the caches, which makes calls slower.
+//! Tensors that a call releases become free blocks: whole, split, or joined with their neighbours. No sequence of requests is sure to
+//! return all of them. A [`Session`] therefore records where a library allocates (`record`), and later visits the free blocks of the
+//! allocator (`arena`). It overwrites only the recorded parts of these blocks. To overwrite more would displace data from the caches and
+//! make calls slower.
 //!
-//! A process with PyTorch has about 800 small free blocks from its start. A session allocates them and keeps them until it ends, which
-//! makes visits short.
+//! A process with PyTorch has about 800 small free blocks from its start. A session allocates these blocks and keeps them until it ends,
+//! so that visits are short.
 
 mod arena;
 mod record;
@@ -14,34 +15,36 @@ use std::{ffi::c_void, ptr};
 
 use arena::{Arena, Block};
 
-/// Byte that free memory is overwritten with: `true`, and a tiny number as any floating-point type.
+/// Byte that free memory is overwritten with. It is `true` as a bool, and the bytes together are a tiny number in each floating-point
+/// type.
 const FILLER: u8 = 1;
-/// Larger free blocks are few, and are left to the calls.
+/// Size in bytes above which free blocks are not taken: they are few, and calls use them.
 const LARGE: usize = 64 << 10;
 /// Largest number of blocks that a session keeps.
 const MOST_PLUGS: usize = 1 << 14;
-/// Small blocks that need not be taken.
+/// Number of small free blocks that need not be taken.
 const FEW: usize = 8;
 const ROUNDS: usize = 4;
-/// Largest number of parts of memory that are known to be in use after a call.
+/// Largest number of recorded parts of memory.
 const MOST_PARTS: usize = 1 << 12;
 const PAGE: usize = 4096;
 
-/// Timed calls of this thread, between which free memory is overwritten.
+/// A series of timed calls of this thread, between which free memory is overwritten.
 #[derive(Debug)]
 pub struct Session {
     arena: Arena,
-    /// Blocks that were free before the first call.
+    /// Blocks that were free before the first call and are kept allocated.
     plugs: Vec<*mut c_void>,
-    /// Memory that was allocated, first byte and end, and not yet overwritten: sorted, without overlaps.
+    /// First byte and end of memory that was allocated and not overwritten yet; sorted, without overlaps.
     used: Vec<(usize, usize)>,
-    /// False if `used` lacks some of it.
+    /// False if `used` lacks some of this memory.
     is_complete: bool,
 }
 
 impl Session {
-    /// Begins a session for the allocations of a library, whose file has this name; of the program itself if it is empty. Returns `None` if
-    /// there is no such library, if the allocator is not the one of glibc 2.32 to 2.41, or if this thread is not the first of its process.
+    /// Begins a session for the allocations of the library with the given file name, or of the program itself if the name is empty.
+    /// Returns `None` if there is no such library, if the allocator is not that of glibc 2.32 to 2.41, or if this thread is not the first
+    /// thread of the process.
     pub fn begin(library: &str) -> Option<Self> {
         let arena = Arena::find()?;
         if !record::is_installed(library) {
@@ -54,8 +57,8 @@ impl Session {
         Some(session)
     }
 
-    /// Overwrites free memory that was allocated since the session began. Returns its bytes, or `None` if something in the allocator's lists is
-    /// not as it should be. No other thread of the process may allocate memory meanwhile.
+    /// Overwrites free memory that was allocated since the session began. Returns the number of bytes, or `None` if the allocator's lists
+    /// are not as expected. No other thread of the process may allocate memory meanwhile.
     pub fn overwrite(&mut self) -> Option<usize> {
         self.arena.settle()?;
         self.is_complete &= record::take(|start, end| {
@@ -76,7 +79,7 @@ impl Session {
         };
         self.arena.visit(&mut see)?;
         see(&self.arena.top()?);
-        // Some part was not noted in time.
+        // Some allocations were not recorded.
         if !self.is_complete && !self.used.is_empty() {
             self.used.clear();
             return self.overwrite();
@@ -122,8 +125,8 @@ impl Drop for Session {
     }
 }
 
-/// Overwrites those parts of a free block that were in use, in a sorted list without overlaps, and what else is free of their pages. Leaves the other parts in the list.
-/// Returns the bytes.
+/// Overwrites the parts of a free block that are in `used`, a sorted list without overlaps, and all other free bytes on their pages.
+/// Removes the overwritten parts from the list. Returns the number of overwritten bytes.
 fn overwrite_used(block: &Block, used: &mut Vec<(usize, usize)>, is_complete: &mut bool) -> usize {
     let ((from, to), (first, end)) = (block.whole(), block.free());
     let (mut nbytes, mut place) = (0, used.partition_point(|part| part.1 <= from));
@@ -134,7 +137,7 @@ fn overwrite_used(block: &Block, used: &mut Vec<(usize, usize)>, is_complete: &m
         for rest in [(part.0, from), (to, part.1)] {
             if rest.0 < rest.1 {
                 *is_complete &= used.len() < MOST_PARTS;
-                // The list must not grow: that would allocate memory.
+                // The list must not grow, because this would allocate memory.
                 if *is_complete {
                     used.insert(place, rest);
                     place += 1;
@@ -145,7 +148,7 @@ fn overwrite_used(block: &Block, used: &mut Vec<(usize, usize)>, is_complete: &m
     nbytes
 }
 
-/// Sorts parts of memory by their addresses, and joins those that overlap.
+/// Sorts parts of memory by their addresses, and joins overlapping parts.
 fn merge(parts: &mut Vec<(usize, usize)>) {
     parts.sort_unstable();
     parts.dedup_by(|next, part| {
@@ -157,12 +160,12 @@ fn merge(parts: &mut Vec<(usize, usize)>) {
     });
 }
 
-/// Overwrites bytes from an address to another. Returns their number.
+/// Overwrites the bytes from `start` to `end`. Returns their number.
 fn fill((start, end): (usize, usize)) -> usize {
     if start >= end {
         return 0;
     }
-    // SAFETY: free memory of the allocator without its own words, according to `arena`, which has checked sizes and links.
+    // SAFETY: `arena` has checked sizes and links: this is free memory, without words that the allocator uses.
     #[expect(unsafe_code, reason = "free memory is known by address")]
     unsafe {
         ptr::write_bytes(start as *mut u8, FILLER, end - start);

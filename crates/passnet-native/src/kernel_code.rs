@@ -1,4 +1,4 @@
-//! Code of native kernels in memory: images of judged objects, placed without a linker or the system's loader.
+//! Code of native kernels in memory: images of judged objects, which are placed without a linker or the system's loader.
 //!
 //! - `place`: bytes, addresses, protection.
 //! - `libraries`: functions of libraries that kernels call.
@@ -11,8 +11,8 @@
 //! - `threads`: threads that a kernel starts with OpenMP, with clean stacks too.
 //! - `copy`: a kernel of the launcher's own.
 //!
-//! Only an [`Image`](passnet_objects::Image) can be placed, and only a judged object becomes one. Nothing else is in the
-//! mapping, so what runs is what was judged.
+//! Only an [`Image`](passnet_objects::Image) can be placed, and only a judged object becomes an image. The mapping has no other code, so
+//! only judged code runs.
 
 mod call;
 mod containers;

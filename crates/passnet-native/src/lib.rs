@@ -1,4 +1,4 @@
-//! The native part of the Python package: the code that cannot be Python, for reasons of timing, system calls or trust.
+//! The native part of the Python package: code that cannot be Python because of timing, system calls or trust.
 //!
 //! - [`timing`]: calls between two readings of the monotonic clock, which enclose the device synchronisation.
 //! - [`cuda`]: the functions of the CUDA driver that timing and launches need, loaded at run time from the user's driver.
@@ -9,7 +9,7 @@
 //! - [`process`]: process control that Python's standard library lacks.
 //! - [`random`]: random numbers of the operating system.
 //! - [`sandbox`]: confinement of a worker by the kernel.
-//! - [`violations`]: observations of the interception layer. Code can add and read observations, never clear them.
+//! - [`violations`]: observations of the interception layer. Code can add and read observations, but never clear them.
 //!
 //! The crate never decides a verdict and never loads code that `passnet-objects` has not judged. The Python module
 //! `passnet._native` is a thin layer over it and exists only with the feature `python`.

@@ -3,7 +3,7 @@
 use std::io;
 
 fn prctl(option: libc::c_int, argument: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: the options used here take one integer and touch no memory of ours; the others must be zero.
+    // SAFETY: the options used here take one integer and access no memory of this program; the other arguments must be zero.
     #[expect(unsafe_code, reason = "a system call")]
     let status = unsafe { libc::prctl(option, argument, 0, 0, 0) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -18,12 +18,12 @@ pub fn set_child_subreaper() -> io::Result<()> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
 }
 
-/// Has the kernel kill this process when its parent dies. Checks that `parent` is still the parent, since it may have
-/// died before the request. Process 1 of a namespace has parent 0.
+/// Requests that the kernel kills this process when its parent dies. Checks that `parent` is still the parent, because it may have died
+/// before the request. Process 1 of a namespace has parent 0.
 ///
 /// # Errors
 ///
-/// If the system call fails; `NotFound` if the parent is gone.
+/// If the system call fails. The error is `NotFound` if the parent has died.
 pub fn die_with_parent(parent: u32) -> io::Result<()> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)?;
     if std::os::unix::process::parent_id() == parent {
@@ -33,8 +33,8 @@ pub fn die_with_parent(parent: u32) -> io::Result<()> {
     }
 }
 
-/// Ends this process with code 128 + `signal` when the signal comes. The first process of a namespace ignores signals that
-/// it does not handle, those from itself and for a limit on its time included.
+/// Makes this process end with code 128 + `signal` when it receives the signal. The first process of a namespace ignores signals without
+/// a handler, including signals from itself and the signal for its limit on CPU time.
 ///
 /// # Errors
 ///
@@ -48,8 +48,7 @@ pub fn exit_on_signal(signal: i32) -> io::Result<()> {
         }
     }
     let handler = leave as extern "C" fn(libc::c_int);
-    // SAFETY: the handler is a function of the type that is asked for, lives as long as the process, and calls only
-    // what a handler may.
+    // SAFETY: the handler is a function of the required type, lives as long as the process, and calls only async-signal-safe functions.
     #[expect(unsafe_code, reason = "a system call")]
     let before = unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -41,11 +41,11 @@ fn cuda_synchronize() -> PyResult<()> {
     Ok(cuda::Timer::new(false)?.synchronize()?)
 }
 
-/// Returns whether two regions of `nbytes` bytes of this process hold the same bytes.
+/// Returns whether two regions of `nbytes` bytes of this process have equal bytes.
 #[pyfunction]
 fn same_bytes(address: usize, other: usize, nbytes: usize) -> bool {
-    // SAFETY: the caller vouches for the regions: the storages of two tensors of that size that it keeps alive. With no
-    // bytes nothing is read, so that null addresses of empty tensors are fine.
+    // SAFETY: the caller guarantees that the regions are storages of two tensors of this size that it keeps alive. With no bytes nothing
+    // is read, so null addresses of empty tensors are allowed.
     #[expect(unsafe_code, reason = "tensors are known by address")]
     unsafe {
         nbytes == 0 || libc::memcmp(address as *const libc::c_void, other as *const libc::c_void, nbytes) == 0
@@ -58,25 +58,25 @@ fn match_pattern(target: &str, pattern: &str) -> PyResult<String> {
     match_json(target, pattern).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Becomes the parent of all orphaned descendants.
+/// Makes this process the parent of all its orphaned descendants.
 #[pyfunction]
 fn set_child_subreaper() -> PyResult<()> {
     Ok(process::set_child_subreaper()?)
 }
 
-/// Dies when the parent process, whose id is `parent`, does.
+/// Makes this process die when its parent process, whose id is `parent`, dies.
 #[pyfunction]
 fn die_with_parent(parent: u32) -> PyResult<()> {
     Ok(process::die_with_parent(parent)?)
 }
 
-/// Ends this process with code 128 + `signal` when the signal comes.
+/// Makes this process end with code 128 + `signal` when it receives the signal.
 #[pyfunction]
 fn exit_on_signal(signal: i32) -> PyResult<()> {
     Ok(process::exit_on_signal(signal)?)
 }
 
-/// Adds to the record of the interception layer.
+/// Adds an entry to the record of the interception layer.
 #[pyfunction]
 fn record_violation(entry: &str) {
     violations::record(entry);
@@ -88,13 +88,13 @@ fn recorded_violations() -> Vec<String> {
     violations::all()
 }
 
-/// Counts a launch of a kernel; says whether it is to run.
+/// Counts a launch of a kernel. Returns whether the kernel should run.
 #[pyfunction]
 fn count_launch() -> bool {
     census::launch()
 }
 
-/// Launches of kernels since the process began.
+/// Returns the number of launches of kernels since the process began.
 #[pyfunction]
 fn launches() -> u64 {
     census::launches()

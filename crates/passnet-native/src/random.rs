@@ -10,7 +10,7 @@ pub fn random_word() -> std::io::Result<u64> {
     // SAFETY: the address and the length are those of `bytes`.
     #[expect(unsafe_code, reason = "the standard library has no such call")]
     let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    // Up to 256 bytes come at once or not at all.
+    // Requests of up to 256 bytes are answered completely or not at all.
     if usize::try_from(filled) == Ok(bytes.len()) {
         Ok(u64::from_ne_bytes(bytes))
     } else {

@@ -1,4 +1,4 @@
-//! Confinement of a worker: what it can see, reach, change and leave behind.
+//! Confinement of a worker by the kernel: limits on the files, processes, network and system calls that it can use.
 //!
 //! Confinement has three steps, because the confined process is a forked copy of a server that has imported torch:
 //!
@@ -24,29 +24,29 @@ use std::{collections::BTreeMap, io};
 
 pub use self::{grant::Grant, namespaces::Namespaces};
 
-/// One mechanism.
+/// One mechanism of confinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// A separate process table, whose processes all die with its first one.
+    /// A separate process table. All its processes die with its first process.
     Processes,
     /// A network without interfaces, and a separate host name and System V objects.
     Network,
-    /// Everything mounted read-only, except for a scratch in memory of limited size.
+    /// A read-only file system, except for a scratch directory in memory with a limited size.
     Mounts,
-    /// `/proc` shows its own processes only.
+    /// A `/proc` that shows only the processes of the namespace.
     Proc,
-    /// Number of processes and threads.
+    /// A limit on the number of processes and threads.
     ProcessLimit,
     /// No capabilities, now or after `execve`.
     Privileges,
-    /// An allow-list of files and devices; no signals or sockets to the outside.
+    /// An allow-list of files and devices. Signals and sockets to the outside are forbidden.
     Landlock,
     /// An allow-list of system calls.
     Seccomp,
 }
 
 impl Layer {
-    /// All of them, in the order in which they are put on.
+    /// All layers, in the order in which they are applied.
     pub const ALL: [Self; 8] = [
         Self::Processes,
         Self::Network,
@@ -73,12 +73,12 @@ impl Layer {
     }
 }
 
-/// Level reached, by the name of the layer: `enforced`, or the reason why not.
+/// Confinement that was reached: for the name of each layer `enforced`, or the reason why not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached(pub BTreeMap<&'static str, String>);
 
 impl Reached {
-    /// Puts a layer on unless it is to be left out; tells whether it is on.
+    /// Applies a layer unless it is to be left out. Returns whether the layer is enforced.
     fn attempt(&mut self, grant: &Grant, layer: Layer, put_on: impl FnOnce() -> io::Result<()>) -> bool {
         let outcome =
             if grant.skip.iter().any(|name| name == layer.name()) { Err(None) } else { put_on().map_err(Some) };
@@ -97,7 +97,8 @@ impl Reached {
     }
 }
 
-/// Moves this process into its surroundings. Directories can still be made afterwards, descriptors still be opened.
+/// Moves this process into its namespaces and its view of the file system. Afterwards, directories can still be made and descriptors can
+/// still be opened.
 pub fn enter(grant: &Grant, namespaces: Option<&Namespaces>) -> Reached {
     let mut reached = Reached::default();
     reached.attempt(grant, Layer::Processes, || {

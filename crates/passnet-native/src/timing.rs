@@ -1,6 +1,6 @@
-//! The timing loop: a warm-up, then trials, each between two readings of the clock.
+//! The timing loop: a warm-up, then trials. Each trial is between two readings of the clock.
 
-/// Nanoseconds of `CLOCK_MONOTONIC`.
+/// Returns the nanoseconds of `CLOCK_MONOTONIC`.
 pub fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid, writable timespec, and CLOCK_MONOTONIC exists on every Linux.
@@ -11,55 +11,55 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Subject of a timing, on its device.
+/// A call that is timed, with the untimed work around it.
 pub trait TimedCall {
     /// Error of a step.
     type Error;
 
-    /// Does the untimed work before a call: copies its content, empties caches. `call` also counts warm-up calls. The device is
-    /// idle at the end.
+    /// Does the untimed work before a call: copies its content and empties caches. `call` is the number of the call, counting warm-up
+    /// calls. The device is idle when this returns.
     fn prepare(&mut self, call: usize) -> Result<(), Self::Error>;
 
-    /// Returns the call itself, including the wait for the device. Returns nanoseconds between device events around it, if
-    /// the device has any.
+    /// Makes the call, including the wait for the device. Returns the nanoseconds between device events around the call, if the device
+    /// has events.
     fn call(&mut self) -> Result<Option<u64>, Self::Error>;
 
-    /// Returns the timed call of `timed` before which there is a guarded one, if there is one.
+    /// Returns the number of the timed call, out of `timed` calls, that a guarded call precedes, if any.
     fn guarded(&mut self, timed: u64) -> Result<Option<u64>, Self::Error>;
 
-    /// Makes an untimed call whose kernels are guarded, with the content of call `call`, and then the usual one.
+    /// Makes an untimed call whose kernels are guarded, with the content of call `call`, and then prepares this call again.
     fn guard(&mut self, call: usize) -> Result<(), Self::Error>;
 
-    /// Notes something of what timed call `timed`, counted from 0, has returned. Untimed.
+    /// Samples elements of the result of timed call `timed`, counted from 0. This is untimed.
     fn sample(&mut self, timed: u64);
 
-    /// Returns a random number that nothing in this process can know before it is drawn.
+    /// Returns a random number that cannot be predicted in this process before it is drawn.
     fn draw(&mut self) -> Result<u64, Self::Error>;
 
-    /// Does the untimed work after a call: keeps its result instead of the one that was kept before, or overwrites and releases
-    /// the result.
+    /// Does the untimed work after a call: keeps its result in place of the result that was kept before, or overwrites and releases the
+    /// result.
     fn finish(&mut self, keep: bool) -> Result<(), Self::Error>;
 }
 
-/// Calls of one block.
+/// Numbers of calls of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockCalls {
-    /// Untimed calls first.
+    /// Number of untimed calls at the beginning.
     pub warmup: u32,
-    /// Timed trials.
+    /// Number of timed trials.
     pub trials: u32,
-    /// Consecutive calls per trial, at least 1.
+    /// Number of consecutive calls per trial, at least 1.
     pub calls: u32,
 }
 
 /// Times of one block of calls, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// End to end, one per trial: the mean of its calls, rounded down.
+    /// End-to-end time of each trial: the mean of its calls, rounded down.
     pub e2e: Vec<u64>,
-    /// Between device events, likewise; empty where the device has none.
+    /// Time between device events of each trial: the mean of its calls, rounded down. Empty where the device has no events.
     pub device: Vec<u64>,
-    /// From before the first warm-up call to after the last trial.
+    /// Time from before the first warm-up call to after the last trial.
     pub total: u64,
     /// Timed call, counted from 0, whose result is kept.
     pub kept: u64,
@@ -67,9 +67,9 @@ pub struct Block {
 
 /// Runs the untimed calls, then the timed ones, and keeps the result of one timed call.
 ///
-/// After timed call `i`, counted from 1, its result replaces the one that was kept before with probability `1 / i` (reservoir
-/// sampling: J. S. Vitter, "Random sampling with a reservoir", 1985). Each call has the same chance. While a call runs, nothing
-/// in the memory of the process shows whether its result will be kept.
+/// After timed call `i`, counted from 1, its result replaces the kept result with probability `1 / i` (reservoir sampling: J. S. Vitter,
+/// "Random sampling with a reservoir", 1985). Each call has the same chance. While a call runs, the memory of the process does not show
+/// whether its result will be kept.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ mod tests {
     struct Recorder {
         steps: String,
         fail_at: Option<usize>,
-        /// Draws in order; after them, 1.
+        /// Draws in order. All further draws are 1.
         draws: Vec<u64>,
         sampled: Vec<u64>,
         guard_at: Option<u64>,

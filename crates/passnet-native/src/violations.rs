@@ -1,13 +1,13 @@
-//! Violations that the interception layer has seen. Code of a pass runs in the same process, so the record can only grow.
+//! Violations that the interception layer has seen. Code of a pass runs in the same process, so entries can be added but never removed.
 
 use std::sync::{Mutex, PoisonError};
 
-/// More than this many different entries say nothing new.
+/// Largest number of different entries. Further entries would add no information.
 const MOST: usize = 64;
 
 static RECORD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Adds an entry unless it is there already.
+/// Adds an entry unless it is already recorded.
 pub fn record(entry: &str) {
     let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);
     if record.len() < MOST && !record.iter().any(|known| known == entry) {

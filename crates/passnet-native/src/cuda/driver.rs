@@ -18,15 +18,15 @@ pub(super) const LEGACY_STREAM: Handle = ptr::null_mut();
 /// Error of a call to the driver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CudaError {
-    /// `libcuda.so.1` is not there or lacks a function.
+    /// `libcuda.so.1` is missing or lacks a function.
     #[error("CUDA driver is not available: {0}")]
     Unavailable(String),
-    /// The driver refused.
+    /// A function of the driver returned an error.
     #[error("CUDA error: {function} failed with {code} ({name})")]
     Failed {
         /// Driver function.
         function: &'static str,
-        /// `CUresult`.
+        /// The error as a `CUresult`.
         code: i32,
         /// Name of the error, e.g. `CUDA_ERROR_ILLEGAL_ADDRESS`.
         name: String,
@@ -81,19 +81,21 @@ unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, CudaEr
     if address.is_null() {
         return Err(CudaError::Unavailable(format!("libcuda.so.1 has no {}", name.to_string_lossy())));
     }
-    // SAFETY: a function pointer of type `F` by the caller's word, of the same size by the assertion, and not null.
+    // SAFETY: the caller guarantees that this is a function pointer of type `F`. The assertion guarantees the same size, and the pointer
+    // is not null.
     Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
 impl DriverFunctions {
-    /// Returns the driver, opened on first use. A machine does not get one while the process runs: its absence is remembered too.
+    /// Returns the driver, which is opened on first use. A failure is remembered as well, because no driver appears while the process
+    /// runs.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
         static DRIVER: OnceLock<Result<DriverFunctions, CudaError>> = OnceLock::new();
         DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)
     }
 
     fn open() -> Result<Self, CudaError> {
-        // SAFETY: opens a library of the system by its soname; its constructors are the driver's own.
+        // SAFETY: opens a library of the system by its soname; only constructors of the driver run.
         #[expect(unsafe_code, reason = "dynamic linking")]
         let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if library.is_null() {

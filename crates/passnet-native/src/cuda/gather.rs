@@ -1,8 +1,8 @@
-//! Copies of a few bytes of many tensors on a device, which are read together at the end.
+//! Collects a few bytes of many tensors on a device, which are read together at the end.
 
 use super::driver::{CudaError, DevicePtr, DriverFunctions, LEGACY_STREAM};
 
-/// Bytes between copies: an element of any type fits.
+/// Bytes of a slot for one copy. An element of any type fits.
 const SLOT: usize = 16;
 
 /// Memory on the device of the current context, to which bytes of tensors are copied without waiting for the device.
@@ -20,11 +20,11 @@ unsafe impl Send for Gather {}
 
 #[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
 impl Gather {
-    /// Allocates memory for so many copies.
+    /// Allocates memory for `slots` copies.
     ///
     /// # Errors
     ///
-    /// No driver, no current context, or no memory.
+    /// If there is no driver, no current context, or no memory.
     pub fn new(slots: usize) -> Result<Self, CudaError> {
         let (driver, mut buffer) = (DriverFunctions::get()?, 0);
         // SAFETY: writes to a local variable of the type it expects.
@@ -32,7 +32,7 @@ impl Gather {
         Ok(Self { driver, buffer, slots, used: 0 })
     }
 
-    /// Copies bytes at an address of the device, after all work on the legacy stream so far. Returns false if there is no room.
+    /// Copies bytes from an address of the device, in the order of the legacy stream. Returns false if there is no room.
     ///
     /// # Errors
     ///
@@ -40,13 +40,13 @@ impl Gather {
     ///
     /// # Safety
     ///
-    /// The bytes belong to memory of the device that is not released before the stream gets there.
+    /// The bytes must be memory of the device that is not released before the stream has made the copy.
     pub unsafe fn push(&mut self, address: u64, bytes: usize) -> Result<bool, CudaError> {
         if self.used == self.slots || bytes > SLOT {
             return Ok(false);
         }
         let place = self.buffer + (self.used * SLOT) as u64;
-        // SAFETY: the caller's word; the place is in the buffer.
+        // SAFETY: the caller guarantees the requirements; the place is in the buffer.
         self.driver
             .check("cuMemcpyDtoDAsync", unsafe { (self.driver.memcpy_async)(place, address, bytes, LEGACY_STREAM) })?;
         self.used += 1;
@@ -61,14 +61,14 @@ impl Gather {
     pub fn read(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; self.used * SLOT];
         if !bytes.is_empty() {
-            // SAFETY: both sides have so many bytes, and the call returns when they are copied.
+            // SAFETY: both sides have this number of bytes, and the call returns when they are copied.
             let status = unsafe { (self.driver.memcpy_to_host)(bytes.as_mut_ptr().cast(), self.buffer, bytes.len()) };
             self.driver.check("cuMemcpyDtoH", status)?;
         }
         Ok(bytes)
     }
 
-    /// Bytes of a slot.
+    /// Returns the number of bytes of a slot.
     pub const fn slot() -> usize {
         SLOT
     }

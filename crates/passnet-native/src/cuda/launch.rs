@@ -1,4 +1,4 @@
-//! Kernels on their way to the device.
+//! Modules, kernels and launches on the device.
 
 use std::{
     ffi::{CString, c_int, c_void},
@@ -11,14 +11,14 @@ const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 /// Shared memory that a kernel may use without a request, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
 
-/// Blocks of a launch in x, y and z.
+/// Number of blocks of a launch in x, y and z.
 pub type Grid = [u32; 3];
 
-/// Ordinal of the device whose context is current on this thread.
+/// Returns the ordinal of the device whose context is current on this thread.
 ///
 /// # Errors
 ///
-/// No driver, or no context.
+/// If there is no driver or no current context.
 pub fn current_device() -> Result<i32, CudaError> {
     let driver = DriverFunctions::get()?;
     let mut device = 0;
@@ -52,7 +52,7 @@ impl Module {
     pub fn load(cubin: &[u8]) -> Result<Self, CudaError> {
         let driver = DriverFunctions::get()?;
         let mut handle = ptr::null_mut();
-        // SAFETY: a cubin is an ELF file, which tells its own length; the driver copies it.
+        // SAFETY: a cubin is an ELF file, which contains its length; the driver copies it.
         #[expect(unsafe_code, reason = "call of the driver")]
         let status = unsafe { (driver.module_load_data)(&raw mut handle, cubin.as_ptr().cast()) };
         driver.check("cuModuleLoadData", status)?;
@@ -64,7 +64,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// There is no such function, or the device does not have so much shared memory.
+    /// If there is no such function, or the device does not have this much shared memory.
     pub fn kernel(&self, name: &str, block: [u32; 3], shared_bytes: u32) -> Result<Kernel, CudaError> {
         let unknown = || CudaError::Unavailable(format!("no kernel can be called {name:?}"));
         let name = CString::new(name).map_err(|_| unknown())?;
@@ -86,8 +86,8 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: the handle was made by `load` and is not used again; kernels borrowed from it are kept with it. An
-        // error has nowhere to go: after a fatal one the context is lost with all its modules.
+        // SAFETY: the handle was made by `load` and is not used again; kernels of the module are kept together with it. An error is
+        // ignored: after a fatal error the context is lost with all its modules.
         #[expect(unsafe_code, reason = "call of the driver")]
         unsafe {
             (self.driver.module_unload)(self.handle);
@@ -116,17 +116,17 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// No driver.
+    /// If there is no driver.
     ///
     /// # Safety
     ///
-    /// `function` is a `CUfunction` and stays loaded as long as the kernel is launched.
+    /// `function` must be a `CUfunction` that stays loaded as long as the kernel is launched.
     #[expect(unsafe_code, reason = "a handle is trusted")]
     pub unsafe fn from_handle(function: usize, block: [u32; 3], shared_bytes: u32) -> Result<Self, CudaError> {
         Ok(Self { driver: DriverFunctions::get()?, function: function as Handle, block, shared_bytes })
     }
 
-    /// Puts a launch on `stream`. An empty grid launches nothing.
+    /// Launches the kernel on `stream`. An empty grid launches nothing.
     ///
     /// # Errors
     ///
@@ -134,8 +134,8 @@ impl Kernel {
     ///
     /// # Safety
     ///
-    /// The arguments are what the kernel's parameters ask for, at least as many as it has, and the memory that it will
-    /// touch through them stays allocated until it has run.
+    /// The arguments must match the kernel's parameters, and there must be at least as many arguments as parameters. Memory that the
+    /// kernel accesses through them must stay allocated until the kernel has run.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
     pub unsafe fn launch(&self, grid: Grid, stream: usize, mut arguments: ParameterWords) -> Result<(), CudaError> {
         if grid.contains(&0) || !crate::census::launch() {
@@ -165,22 +165,22 @@ impl Kernel {
     }
 }
 
-/// Null words after the arguments. A kernel of Triton has parameters for scratch memory after its own (two in Triton 3.6), which
-/// are null where it uses none; the driver reads no more words than the kernel has parameters.
+/// Number of null words after the arguments. A Triton kernel has further parameters for scratch memory (two in Triton 3.6), which are
+/// null if it uses none. The driver reads only as many words as the kernel has parameters.
 const SPARE: usize = 8;
 
-/// Words of a launch whose places need no allocation.
+/// Number of words of a launch up to which their addresses need no allocation.
 const FEW: usize = 64 + SPARE;
 
 /// Values of a kernel's parameters in order, each in the low bytes of a word.
 ///
-/// There is no limit but the device's, which the compiler of the kernel checks: 4 KB of parameters, and 32 KB from compute capability 7.0
-/// with CUDA 12.1 (CUDA C++ programming guide, "`__global__` function parameters").
+/// The only limit is that of the device, which the compiler of the kernel checks: 4 KB of parameters, and 32 KB from compute capability
+/// 7.0 with CUDA 12.1 (CUDA C++ programming guide, "`__global__` function parameters").
 #[derive(Debug)]
 pub struct ParameterWords(Vec<u64>);
 
 impl ParameterWords {
-    /// The place of each word, in one of the two buffers.
+    /// Returns the address of each word, stored in one of the two buffers.
     fn places<'buffer>(
         &mut self,
         few: &'buffer mut [*mut c_void; FEW],
@@ -214,7 +214,7 @@ impl FromIterator<u64> for ParameterWords {
 mod tests {
     use super::*;
 
-    /// Words that a driver reads when it is given the places of `count` arguments.
+    /// Returns the words that a driver reads if it gets the addresses of `count` arguments.
     fn read_by_driver(count: u64) -> Vec<u64> {
         let mut arguments: ParameterWords = (1..=count).collect();
         let (mut few, mut many) = ([ptr::null_mut(); FEW], Vec::new());

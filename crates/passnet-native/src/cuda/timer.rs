@@ -21,11 +21,11 @@ unsafe impl Send for Timer {}
 
 #[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
 impl Timer {
-    /// Takes the current context of this thread. With `flush`, also a buffer of twice the L2 cache.
+    /// Makes a timer for the current context of this thread. With `flush`, allocates a buffer of twice the size of the L2 cache.
     ///
     /// # Errors
     ///
-    /// No driver, no current context, or no memory for the buffer.
+    /// If there is no driver, no current context, or no memory for the buffer.
     pub fn new(flush: bool) -> Result<Self, CudaError> {
         let driver = DriverFunctions::get()?;
         let mut timer = Self { driver, start: ptr::null_mut(), stop: ptr::null_mut(), flush: None };
@@ -49,7 +49,7 @@ impl Timer {
         Ok(timer)
     }
 
-    /// Waits until all work of the context is done.
+    /// Waits until all work of the context has finished.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Timer {
         self.driver.check("cuCtxSynchronize", unsafe { (self.driver.ctx_synchronize)() })
     }
 
-    /// Overwrites the L2 cache, if a buffer was asked for.
+    /// Overwrites the L2 cache, if the timer has a buffer for this.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Timer {
     ///
     /// # Safety
     ///
-    /// Both addresses are device memory of the current context, of `nbytes` bytes, and stay so until the copy is done.
+    /// Both addresses must be device memory of the current context with `nbytes` bytes, and stay allocated until the copy has finished.
     pub unsafe fn copy(&self, to: usize, from: usize, nbytes: usize) -> Result<(), CudaError> {
         if nbytes == 0 {
             return Ok(());
@@ -89,7 +89,7 @@ impl Timer {
         self.driver.check("cuMemcpyDtoDAsync", status)
     }
 
-    /// Marks the begin of a call on the device.
+    /// Marks the beginning of a call on the device.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ impl Timer {
         self.driver.check("cuEventRecord", unsafe { (self.driver.event_record)(self.stop, LEGACY_STREAM) })
     }
 
-    /// Nanoseconds between the two marks (the driver's resolution is about half a microsecond). Both must have
-    /// happened.
+    /// Returns the nanoseconds between the two marks, with the driver's resolution of about half a microsecond. The device must have
+    /// reached both marks.
     ///
     /// # Errors
     ///
@@ -128,11 +128,11 @@ impl Timer {
 ///
 /// # Errors
 ///
-/// No driver, or an error that it reports.
+/// If there is no driver, or the driver reports an error.
 ///
 /// # Safety
 ///
-/// The address is device memory of the current context, of `nbytes` bytes, that nothing else needs any more.
+/// The address must be device memory of the current context with `nbytes` bytes that no other code needs any more.
 #[expect(unsafe_code, reason = "calls of the driver with an address")]
 pub unsafe fn overwrite(address: usize, byte: u8, nbytes: usize) -> Result<(), CudaError> {
     let driver = DriverFunctions::get()?;
@@ -143,8 +143,8 @@ pub unsafe fn overwrite(address: usize, byte: u8, nbytes: usize) -> Result<(), C
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: the handles were made by `new` and are not used again. Errors are of no use here: after a fatal one the
-        // context is lost with all its handles.
+        // SAFETY: the handles were made by `new` and are not used again. Errors are ignored: after a fatal error the context is lost with
+        // all its handles.
         #[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
         unsafe {
             if let Some((buffer, _)) = self.flush {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn without_a_context_there_is_a_reason() {
-        // Without a driver: unavailable. With one: no context is current on this thread.
+        // Without a driver the error is `Unavailable`. With a driver, no context is current on this thread.
         let error = Timer::new(false).unwrap_err();
         assert!(error.to_string().starts_with("CUDA"), "{error}");
     }

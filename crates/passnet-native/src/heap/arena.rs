@@ -7,23 +7,23 @@
 
 use std::{ffi::c_void, fs, hint, mem, ptr, sync::OnceLock};
 
-/// Sizes of chunks are multiples of this.
+/// Sizes of chunks are multiples of this number of bytes.
 const GRAIN: usize = 16;
 const WORD: usize = size_of::<usize>();
 const FLAGS: usize = 7;
 const PREVIOUS_IS_USED: usize = 1;
 const BINS: usize = 127;
-/// Lists of small chunks that wait to be joined, in front of the address of the top.
+/// Number of lists of small chunks that are not joined yet ("fast bins"). The heads are in front of the address of the top.
 const FAST_BINS: usize = 10;
-/// Chunks of at least this size have two more links.
+/// Size in bytes from which on chunks have two more links.
 const LARGE: usize = 1024;
-/// Lists of a thread: their lengths, two bytes each, then their first elements.
+/// Number of lists of a thread. In memory, their lengths (two bytes each) come first, then their first elements.
 const CLASSES: usize = 64;
 const LENGTHS: usize = 2 * CLASSES;
 const SMALLEST: usize = 32;
 /// Largest number of chunks of a list.
 const MOST: usize = 1 << 20;
-/// A request that is served from the bins, and before which chunks that wait are joined.
+/// Size of a request before which the allocator joins waiting chunks, and which is served from the bins.
 const JOINS: usize = 2048;
 
 /// A free block.
@@ -31,20 +31,20 @@ const JOINS: usize = 2048;
 pub(super) struct Block {
     /// Address of the user's first byte.
     start: usize,
-    /// Bytes that the next user gets; the largest request that this block can serve.
+    /// Number of bytes that a user of the block gets: the largest request that the block can serve.
     pub(super) nbytes: usize,
-    /// Bytes of the allocator at the start and at the end.
+    /// Number of bytes at the start and at the end that the allocator uses.
     links: usize,
     footer: usize,
 }
 
 impl Block {
-    /// First byte and end of memory that the allocator does not use.
+    /// Returns the first byte and the end of memory that the allocator does not use.
     pub(super) fn free(&self) -> (usize, usize) {
         (self.start + self.links, self.start + self.nbytes - self.footer)
     }
 
-    /// First byte and end of memory that its users have had.
+    /// Returns the first byte and the end of memory that users of the block could write to.
     pub(super) fn whole(&self) -> (usize, usize) {
         (self.start - 2 * WORD, self.start + self.nbytes)
     }
@@ -53,7 +53,7 @@ impl Block {
 /// The arena of a process's first thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arena {
-    /// Address of the head of the first list, which is that of the address of the top.
+    /// Address of the head of the first list, which is also the place of the address of the top.
     head: usize,
     /// First byte of the heap.
     start: usize,
@@ -84,7 +84,7 @@ impl Arena {
         })
     }
 
-    /// Has chunks that wait in lists of their own joined with their neighbours.
+    /// Makes the allocator join chunks in the fast bins with their neighbours.
     pub(super) fn settle(&self) -> Option<()> {
         let is_waiting = || (1..=FAST_BINS).any(|place| word(self.head - place * WORD) != 0);
         if is_waiting() {
@@ -93,8 +93,8 @@ impl Arena {
         (!is_waiting()).then_some(())
     }
 
-    /// Calls `see` with each free block but the top. It must neither allocate nor release memory. Returns `None` at the first chunk that
-    /// is not as it should be.
+    /// Calls `see` with each free block except the top. `see` must neither allocate nor release memory. Returns `None` at the first chunk
+    /// that is not as expected.
     pub(super) fn visit(&self, mut see: impl FnMut(&Block)) -> Option<()> {
         let top = self.top()?.start - 2 * WORD;
         for bin in 0..BINS {
@@ -114,7 +114,7 @@ impl Arena {
         (0..CLASSES).try_for_each(|class| self.visit_class(class, &mut see))
     }
 
-    /// Returns the block of a free chunk in a list after `before`.
+    /// Returns the block of a free chunk that follows `before` in a list; `None` if its words are not as expected.
     fn checked(&self, chunk: usize, before: usize, top: usize) -> Option<Block> {
         if chunk <= self.start || chunk >= top || !chunk.is_multiple_of(GRAIN) || word(chunk + 3 * WORD) != before {
             return None;
@@ -126,7 +126,7 @@ impl Arena {
         is_free.then_some(Block { start: chunk + 2 * WORD, nbytes: size - WORD, links, footer: WORD })
     }
 
-    /// The same for a list of this thread.
+    /// Calls `see` with each block in one list of this thread.
     fn visit_class(&self, class: usize, see: &mut impl FnMut(&Block)) -> Option<()> {
         let mut user = self.first_of(class);
         for _ in 0..self.length_of(class) {
@@ -148,7 +148,7 @@ impl Arena {
         word(self.start + 2 * WORD + LENGTHS + class * WORD)
     }
 
-    /// Tells by two blocks of a class whether this thread's lists are where they are expected.
+    /// Returns whether this thread's lists are at the expected place, tested with two blocks of one class.
     fn has_thread_lists(&self) -> Option<bool> {
         const CLASS: usize = CLASSES - 1;
         const REQUEST: usize = SMALLEST + CLASS * GRAIN - WORD;
@@ -164,7 +164,7 @@ impl Arena {
     }
 }
 
-/// Tells whether `malloc` is the one of glibc, in a version whose lists are known.
+/// Returns whether `malloc` is that of glibc, in a version whose lists are known.
 fn is_of_glibc() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     *IS.get_or_init(|| {
@@ -200,9 +200,11 @@ fn library_of(address: usize) -> Option<usize> {
     }
 }
 
-/// Returns the head of the first list. A released block is put into it, and its links lead to the head.
+/// Returns the head of the first list. It is found by releasing a block: the allocator puts the block into this list, and the links of
+/// the block lead to the head.
 fn head_of_bins(start: usize) -> Option<usize> {
-    // The second block is cut off behind the first, if that was cut off the top: so the first does not become part of the top.
+    // If the first block comes from the top, the second block is behind it. The first block then does not become part of the top when it
+    // is released.
     let [block, wall] = [(); 2].map(|()| allocate(4 * JOINS));
     release(block);
     let (heap, own) = (start..end_of_heap(), library_of(libc::malloc as *const () as usize));
@@ -217,7 +219,8 @@ fn head_of_bins(start: usize) -> Option<usize> {
     (node != 0 && node.is_multiple_of(GRAIN) && own.is_some() && library_of(node) == own).then_some(node)
 }
 
-/// Returns the address of a new block. The compiler must not leave out a block that is released without a use.
+/// Returns the address of a new block. The address is hidden from the compiler, which would otherwise remove a block that is released
+/// without a use.
 fn allocate(nbytes: usize) -> usize {
     // SAFETY: `malloc` takes any size.
     #[expect(unsafe_code, reason = "the allocator's interface")]
@@ -236,7 +239,7 @@ fn release(block: usize) {
 
 /// Returns the first byte of the heap, which does not move.
 fn start_of_heap() -> Option<usize> {
-    /// Number of the field, counted from the third one, which follows the name of the program.
+    /// Number of the field, counted from the third field, which follows the name of the program.
     const START_OF_HEAP: usize = 47 - 3;
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let (_, fields) = text.rsplit_once(')')?;
@@ -250,12 +253,12 @@ fn end_of_heap() -> usize {
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// Next element of a list of a thread: the address is mixed with the place where it is.
+/// Returns the next element of a list of a thread. The list stores the address xored with the place of the link.
 fn linked(place: usize) -> usize {
     (place >> 12) ^ word(place)
 }
 
-/// A word of the allocator.
+/// Reads a word of the allocator.
 fn word(address: usize) -> usize {
     // SAFETY: the callers pass addresses in the heap or in the data of the library, whose layout they have checked.
     #[expect(unsafe_code, reason = "the allocator's lists are known by address")]

@@ -1,4 +1,4 @@
-//! Notes of what a library allocates, by its entry for `posix_memalign` in the table of functions that it calls.
+//! Record of the allocations of a library, made by replacing `posix_memalign` in the library's table of imported functions.
 
 use std::{
     ffi::{CStr, c_int, c_void},
@@ -13,17 +13,17 @@ const FUNCTION: &CStr = c"posix_memalign";
 const PAGE: usize = 4096;
 /// Largest number of allocations between two visits.
 const MOST: usize = 1 << 12;
-/// Kinds of entries on x86-64 and on 64-bit ARM.
+/// Types of relocations for such entries, on x86-64 and on 64-bit ARM.
 const ENTRIES: [u32; 4] = [6, 7, 1025, 1026];
 
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static STARTS: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
 static SIZES: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
-/// The function of the C library.
+/// Address of the function of the C library.
 static ORIGINAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Begins to note allocations.
+/// Begins to record allocations.
 pub(super) fn begin() {
     COUNT.store(0, Ordering::SeqCst);
     IS_ACTIVE.store(true, Ordering::SeqCst);
@@ -33,7 +33,8 @@ pub(super) fn end() {
     IS_ACTIVE.store(false, Ordering::SeqCst);
 }
 
-/// Passes the first byte and the end of each allocation since the last call, until `see` does not take one. Returns whether it saw all.
+/// Calls `see` with the first byte and the end of each allocation since the last call, until `see` returns false. Returns whether all
+/// allocations were passed.
 pub(super) fn take(mut see: impl FnMut(usize, usize) -> bool) -> bool {
     let count = COUNT.swap(0, Ordering::SeqCst);
     let noted =
@@ -41,7 +42,7 @@ pub(super) fn take(mut see: impl FnMut(usize, usize) -> bool) -> bool {
     count <= MOST && noted.take(count).all(|(start, size)| see(start, start + size))
 }
 
-/// Notes an allocation, if there is a session.
+/// Records an allocation, if there is a session.
 fn note(start: usize, nbytes: usize) {
     if IS_ACTIVE.load(Ordering::Relaxed) {
         let place = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -52,7 +53,8 @@ fn note(start: usize, nbytes: usize) {
     }
 }
 
-/// Tells whether allocations of a library are noted, from the first call on. The answer is for one library of a process.
+/// Installs the record for a library on the first call. Returns whether its allocations are recorded. A process can record only one
+/// library.
 pub(super) fn is_installed(library: &str) -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     *IS.get_or_init(|| install(library).is_some())
@@ -60,7 +62,7 @@ pub(super) fn is_installed(library: &str) -> bool {
 
 #[expect(unsafe_code, reason = "called by C")]
 unsafe extern "C" fn allocate(block: *mut *mut c_void, alignment: usize, nbytes: usize) -> c_int {
-    // SAFETY: the function of this name, set before anything calls this one; arguments are the caller's.
+    // SAFETY: `ORIGINAL` was set to the function of this name before this function was installed; the arguments come from the caller.
     unsafe {
         let original: unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int =
             mem::transmute(ORIGINAL.load(Ordering::Relaxed));
@@ -72,7 +74,7 @@ unsafe extern "C" fn allocate(block: *mut *mut c_void, alignment: usize, nbytes:
     }
 }
 
-/// Replaces the entry of the function in a library's table.
+/// Replaces the entry of the function in a library's table. Returns `None` if there is no such entry.
 #[expect(unsafe_code, reason = "the loader's tables")]
 fn install(library: &str) -> Option<()> {
     // SAFETY: looks a name up among what is loaded.
@@ -101,7 +103,7 @@ fn install(library: &str) -> Option<()> {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     address: usize,
-    /// It is read-only after loading.
+    /// True if the entry is read-only after loading.
     is_fixed: bool,
 }
 
@@ -132,17 +134,17 @@ fn find(library: &str) -> Option<Slot> {
     search.slot
 }
 
-/// Returns the entry of the function in the tables of a library.
+/// Returns the entry of the function in the tables of a library; `None` if there is no such entry.
 ///
 /// # Safety
 ///
-/// The library is loaded and stays so.
+/// The library must stay loaded.
 #[expect(unsafe_code, reason = "the loader's tables")]
 unsafe fn slot_of(info: &libc::dl_phdr_info) -> Option<Slot> {
-    /// Kinds of values: the two tables of entries with their bytes, names, symbols.
+    /// Tags of the dynamic section: the two tables of entries with their sizes, the names, the symbols.
     const KINDS: [u64; 6] = [23, 2, 7, 8, 5, 6];
     let base = info.dlpi_addr as usize;
-    // SAFETY: the caller's promise. Tables have the layout of the format (`elf.h`), and their addresses are absolute with glibc.
+    // SAFETY: the caller guarantees the requirements. Tables have the layout of the format (`elf.h`), and their addresses are absolute with glibc.
     unsafe {
         let headers = slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
         let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;

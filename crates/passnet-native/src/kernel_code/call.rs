@@ -34,14 +34,14 @@ pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     {
         let area = stack::of(stack, arguments(words.len()));
         let _running = RunningCall::begin();
-        // SAFETY: the caller's word; the area is this thread's, and no call of it is running.
+        // SAFETY: the caller guarantees the requirements; the area is this thread's, and no call of it is running.
         stack::with_current(stack, || unsafe { call_on(area, entry, words, level()) });
         stack::release(area);
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = stack;
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the requirements.
         unsafe { entry(words.as_ptr()) }
     }
 }
@@ -56,11 +56,11 @@ pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 pub(super) unsafe fn call_in_thread(entry: Entry, argument: *const u64, stack: StackUse) {
     if stack::current().is_some() {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the requirements.
         return unsafe { entry(argument) };
     }
     let area = stack::of(stack, 0);
-    // SAFETY: the caller's word; the area is this thread's, and no call of it is running.
+    // SAFETY: the caller guarantees the requirements; the area is this thread's, and no call of it is running.
     stack::with_current(stack, || unsafe { clean::call(entry, argument, (area, area.top), level()) });
     stack::release(area);
 }
@@ -80,7 +80,7 @@ pub(super) fn arguments(words: usize) -> usize {
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 pub(super) unsafe fn call_on(area: stack::Area, entry: Entry, words: &[u64], level: u8) {
     let first = area.top - arguments(words.len());
-    // SAFETY: the caller's word; the area has room for the arguments.
+    // SAFETY: the caller guarantees the requirements; the area has room for the arguments.
     unsafe {
         std::ptr::write_bytes(first as *mut u8, 0, area.top - first);
         std::ptr::copy_nonoverlapping(words.as_ptr(), first as *mut u64, words.len());

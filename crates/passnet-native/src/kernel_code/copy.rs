@@ -15,10 +15,10 @@ const WORDS: usize = 6 + 3 * RANK;
 /// There are that many words, and both tensors are in memory that is valid for them and does not overlap.
 #[expect(unsafe_code, reason = "called by address, with addresses")]
 pub unsafe extern "C" fn copy_elements(words: *const u64) {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees the requirements.
     let words = unsafe { std::slice::from_raw_parts(words, WORDS) };
     let copy = Copy::of(words);
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         match words[2] {
             1 => copy.run::<u8>(),

@@ -113,7 +113,7 @@ pub unsafe fn call_guarded(
         work(words);
         return Ok(None);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees the requirements.
     let regions = unsafe { OverlapCopy::all(tensors, side)? };
     let mut moved = words.to_vec();
     for region in &regions {
@@ -131,7 +131,7 @@ pub unsafe fn call_guarded(
     };
     let stray = stray.or_else(|| regions.iter().find_map(OverlapCopy::write_to_gap));
     for region in &regions {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the requirements.
         unsafe { region.copy_back() };
     }
     Ok(stray)

@@ -99,7 +99,7 @@ pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, r
             // SAFETY: the function returns when all threads have come back from `work`, which only reads `split`.
             unsafe { (library.parallel)(work, (&raw const split).cast_mut().cast(), threads as c_uint, 0) }
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the requirements.
         _ => unsafe { call_once(entry, words, stack) },
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32) -> Vec<Ve
 
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 unsafe fn call_once(entry: Entry, words: &[u64], stack: Option<StackUse>) {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         match stack {
             Some(stack) => call(entry, words, stack),

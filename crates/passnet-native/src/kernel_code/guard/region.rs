@@ -43,7 +43,7 @@ impl OverlapCopy {
                 _ => groups.push((end, vec![tensor])),
             }
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the requirements.
         groups.into_iter().map(|(end, group)| unsafe { Self::new(group, end, side) }).collect()
     }
 
@@ -143,7 +143,7 @@ impl OverlapCopy {
     #[expect(unsafe_code, reason = "tensors are known by address")]
     pub(super) unsafe fn copy_back(&self) {
         if self.is_written {
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees the requirements.
             unsafe { ptr::copy_nonoverlapping(self.copy as *const u8, self.original as *mut u8, self.nbytes) }
         }
     }

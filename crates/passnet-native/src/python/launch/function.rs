@@ -47,7 +47,7 @@ impl Function {
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
     pub(super) unsafe fn call(self, py: Python<'_>, words: &[u64]) -> PyResult<()> {
         if self.begin(py)? {
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees the requirements.
             unsafe { self.run(py, words) }
         }
         Ok(())
@@ -75,7 +75,7 @@ impl Function {
     /// As [`call`](Self::call).
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
     pub(super) unsafe fn run(self, py: Python<'_>, words: &[u64]) {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees the requirements.
         py.detach(|| unsafe {
             match (self.range, self.stack.filter(|_| kernel_code::hides_state())) {
                 (Some(range), stack) => kernel_code::call_split(self.entry, words, stack, range),
