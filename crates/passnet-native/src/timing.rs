@@ -27,7 +27,7 @@ pub trait TimedCall {
     /// Returns the number of the timed call, out of `timed` calls, that a guarded call precedes, if any.
     fn guarded(&mut self, timed: u64) -> Result<Option<u64>, Self::Error>;
 
-    /// Makes an untimed call whose kernels are guarded, with the content of call `call`, and then prepares this call again.
+    /// Makes an untimed call whose kernels are guarded, with the content of call `call`, and then an untimed call without guards.
     fn guard(&mut self, call: usize) -> Result<(), Self::Error>;
 
     /// Samples elements of the result of timed call `timed`, counted from 0. This is untimed.

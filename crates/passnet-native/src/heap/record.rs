@@ -144,7 +144,7 @@ unsafe fn slot_of(info: &libc::dl_phdr_info) -> Option<Slot> {
     /// Tags of the dynamic section: the two tables of entries with their sizes, the names, the symbols.
     const KINDS: [u64; 6] = [23, 2, 7, 8, 5, 6];
     let base = info.dlpi_addr as usize;
-    // SAFETY: the caller guarantees the requirements. Tables have the layout of the format (`elf.h`), and their addresses are absolute with glibc.
+    // SAFETY: the caller guarantees the requirements. Tables have the layout of `elf.h`, and their addresses are absolute with glibc.
     unsafe {
         let headers = slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum));
         let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;

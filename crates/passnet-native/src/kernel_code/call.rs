@@ -1,4 +1,4 @@
-//! Calls in which a kernel finds no values of earlier calls or of its callers, neither on the stack nor in registers.
+//! Calls of a kernel in which neither the stack nor the registers contain values of earlier calls or of its callers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,8 +11,8 @@ use super::{containers::RunningCall, stack};
 /// True in workers of the referee.
 static HIDES_STATE: AtomicBool = AtomicBool::new(false);
 
-/// From now on, kernels of this process are called with clean stacks and registers. Programs of users call them like other
-/// functions: nothing is measured there, and their signal handlers and profilers expect the stack of the thread.
+/// Makes this process call kernels with clean stacks and registers from now on. Programs of users call kernels like other functions: no
+/// measurement depends on them, and signal handlers and profilers expect the stack of the thread.
 pub fn hide_state() {
     HIDES_STATE.store(true, Ordering::Relaxed);
 }
@@ -26,8 +26,8 @@ pub fn hides_state() -> bool {
 ///
 /// # Safety
 ///
-/// `entry` is a function that is loaded; `words` has one word for each of its parameters, and the memory that it touches
-/// through them is there.
+/// `entry` must be a loaded function. `words` must have one word for each of its parameters, and the memory that the function accesses
+/// through them must be valid.
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     #[cfg(target_arch = "x86_64")]
@@ -46,8 +46,8 @@ pub unsafe fn call(entry: Entry, words: &[u64], stack: StackUse) {
     }
 }
 
-/// Calls a kernel's function in a thread that the kernel has started, with an unchanged pointer. In the thread that
-/// called the kernel, the function continues on the kernel's own stack.
+/// Calls a kernel's function in a thread that the kernel has started, with an unchanged pointer. In the thread that called the kernel,
+/// the function runs on the stack of the kernel.
 ///
 /// # Safety
 ///
@@ -65,7 +65,7 @@ pub(super) unsafe fn call_in_thread(entry: Entry, argument: *const u64, stack: S
     stack::release(area);
 }
 
-/// Returns the bytes of so many arguments on a stack.
+/// Returns the number of bytes that this number of arguments takes on a stack.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn arguments(words: usize) -> usize {
     (words * size_of::<u64>()).next_multiple_of(64)
@@ -101,12 +101,12 @@ mod clean {
     use crate::kernel_code::{entry::Entry, stack::Area};
 
     const UNKNOWN: u8 = u8::MAX;
-    /// Bit of a level: the system lets programs use the base of `gs`.
+    /// Bit of a level, set if the system lets programs use the base of `gs`.
     const HAS_BASE: u8 = 4;
-    /// Bit of the second word of the system's list of features that says so.
+    /// Bit of this feature in the second word of the system's list of features.
     const FSGSBASE: libc::c_ulong = 2;
 
-    /// Vector registers of this CPU: 0 for SSE, 1 for AVX, 2 for AVX-512; and [`HAS_BASE`].
+    /// Returns the level of this CPU: 0 for SSE, 1 for AVX, 2 for AVX-512, with the bit [`HAS_BASE`] if it applies.
     pub(in crate::kernel_code) fn level() -> u8 {
         static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
         let known = LEVEL.load(Ordering::Relaxed);
@@ -123,8 +123,8 @@ mod clean {
         level
     }
 
-    /// Clears a stack below an address and the registers, and calls there. Where the caller's own stack is, stands in the
-    /// base of `gs` meanwhile: kernels have no instruction that reads it. Without that register it stands in `r15`.
+    /// Clears a stack below an address and the registers, and calls the function on this stack. The base of `gs` stores the caller's
+    /// stack pointer meanwhile, because kernels have no instruction that reads it. If this base is not available, `r15` stores it.
     ///
     /// # Safety
     ///
@@ -153,7 +153,7 @@ mod clean {
                 "vpxord zmm28, zmm28, zmm28; vpxord zmm29, zmm29, zmm29; vpxord zmm30, zmm30, zmm30; vpxord zmm31, zmm31, zmm31",
                 "kxorq k0, k0, k0; kxorq k1, k1, k1; kxorq k2, k2, k2; kxorq k3, k3, k3",
                 "kxorq k4, k4, k4; kxorq k5, k5, k5; kxorq k6, k6, k6; kxorq k7, k7, k7",
-                // The upper halves of 16 to 31 need no `vzeroupper`; those of 0 to 15 are clean.
+                // This path needs no `vzeroupper`: the upper halves of registers 0 to 15 are clear, and those of 16 to 31 do not count.
                 "jmp 5f",
                 "4:",
                 "xorps xmm0, xmm0; xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3; xorps xmm4, xmm4; xorps xmm5, xmm5",
@@ -191,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    /// Writes what it finds to its first argument: the or of all values on its stack below, and its own stack pointer. It fills
-    /// that stack meanwhile.
+    /// Writes two words to its first argument: the bitwise or of all values on the stack below it, and its stack pointer. It also fills
+    /// this part of the stack.
     #[expect(unsafe_code, reason = "a kernel that looks where kernels must not")]
     unsafe extern "C" fn look(words: *const u64) {
         // SAFETY: the words are the address of two others and of the first byte of the stack.

@@ -1,8 +1,9 @@
-//! Memory of a kernel's containers, such as `std::vector`, in workers of the referee: an arena for each thread, between closed pages.
+//! Memory of a kernel's containers, such as `std::vector`, in workers of the referee. Each thread has an arena between closed pages.
 //!
-//! At the end of a call, all arenas are cleared and empty again, also of blocks that the kernel has not released and of bytes between
-//! blocks. So containers keep nothing for the next call, and behind their memory is neither the heap of the process nor a tensor. Threads
-//! of OpenMP have arenas too. These last as long as the call, since the caller may read what its threads have allocated.
+//! At the end of a call, all arenas are cleared, including blocks that the kernel has not released and bytes between blocks. Containers
+//! therefore keep no values for the next call, and neither the heap of the process nor a tensor is behind their memory. Threads of OpenMP
+//! also have arenas. Their blocks stay valid until the end of the call, because the caller may read memory that its threads have
+//! allocated.
 
 use std::{
     cell::Cell,
@@ -14,18 +15,18 @@ use std::{
 };
 
 const PAGE: usize = 4096;
-/// Closed pages on both sides.
+/// Bytes of closed pages on each side.
 const GUARD: usize = 1 << 20;
-/// Address space of an arena. Larger blocks, and those that do not fit any more, have mappings of their own.
+/// Bytes of address space of an arena. Blocks that do not fit have separate mappings.
 const ROOM: usize = 256 << 20;
-/// Alignment of all blocks.
+/// Alignment of all blocks, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Arenas of all threads. They are kept for the next thread when one ends.
+/// Arenas of all threads. When a thread ends, its arena is kept for the next thread.
 static ARENAS: Mutex<Vec<&'static Mutex<Arena>>> = Mutex::new(Vec::new());
 /// True once a kernel with containers was loaded.
 static IS_USED: AtomicBool = AtomicBool::new(false);
-/// Calls of kernels that are running.
+/// Number of running calls of kernels.
 static CALLS: Mutex<usize> = Mutex::new(0);
 
 thread_local! {
@@ -46,11 +47,11 @@ struct Arena {
     base: usize,
     /// End of the pages that are open.
     open: usize,
-    /// First byte that no block has.
+    /// First byte behind all blocks.
     free: usize,
     /// End of all blocks since the arena was cleared.
     used: usize,
-    /// Blocks by address; free ones only between others.
+    /// Blocks in order of addresses. Free blocks occur only between others.
     blocks: Vec<Block>,
     /// First byte and end of separate mappings, with their closed pages.
     mappings: Vec<(usize, usize)>,
@@ -72,7 +73,7 @@ impl RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        // Held while arenas are cleared: no call may begin meanwhile.
+        // The lock is held while arenas are cleared, so that no call begins meanwhile.
         let mut calls = locked(&CALLS);
         *calls -= 1;
         if *calls == 0 {
@@ -81,24 +82,24 @@ impl Drop for RunningCall {
     }
 }
 
-/// Has calls from now on clear their containers.
+/// Makes calls clear the memory of containers from now on.
 pub(super) fn expect_use() {
     IS_USED.store(true, Ordering::Relaxed);
 }
 
-/// Returns memory that is zero, or `None` if there is no more.
+/// Allocates memory that is zero. Returns its address, or `None` if there is no memory left.
 pub(super) fn allocate(bytes: usize, alignment: usize) -> Option<usize> {
     locked(own()?).allocate(bytes.max(1), alignment.max(ALIGNMENT))
 }
 
-/// Releases a block. Returns false if there is none that begins at this address.
+/// Releases a block. Returns false if no block begins at this address.
 pub(super) fn release(address: usize) -> bool {
     let is_own = OWN.get().is_some_and(|own| locked(own).release(address));
     // Another thread of the kernel may have allocated it.
     is_own || locked(&ARENAS).iter().any(|arena| locked(arena).release(address))
 }
 
-/// First byte and end of the arena of this thread, for a forked process that has it too; `None` where no kernel has containers.
+/// Returns the first byte and the end of this thread's arena, which a forked process also has; `None` if no kernel has containers.
 pub(super) fn of_thread() -> Option<(usize, usize)> {
     if !IS_USED.load(Ordering::Relaxed) {
         return None;
@@ -131,7 +132,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Arena {
     fn new() -> Option<Self> {
         let base = reserve_within_4_gib(ROOM + 2 * GUARD)? + GUARD;
-        // Room for blocks, so that a kernel's stack seldom bears that of an allocation.
+        // Capacity is reserved, so that an allocation for this list rarely runs on the stack of a kernel.
         let blocks = Vec::with_capacity(1024);
         Some(Self { base, open: base, free: base, used: base, blocks, mappings: Vec::new() })
     }
@@ -154,7 +155,7 @@ impl Arena {
         Some(start)
     }
 
-    /// Maps a block of its own.
+    /// Makes a separate mapping for a block.
     fn map(&mut self, bytes: usize, alignment: usize) -> Option<usize> {
         let room = bytes.checked_add(2 * GUARD + alignment)?.checked_next_multiple_of(PAGE)?;
         let base = reserve(room).ok()?;
@@ -174,7 +175,7 @@ impl Arena {
         while let Some(last) = self.blocks.pop_if(|block| block.is_free) {
             self.free = last.start;
         }
-        // The start may have been aligned further than its neighbour's end.
+        // Because of alignment, the start of the block may be further than the end of its neighbour.
         self.free = self.blocks.last().map_or(self.base, |block| block.end);
         true
     }
@@ -184,7 +185,7 @@ impl Arena {
         if self.open > self.base {
             let end = self.used.next_multiple_of(PAGE);
             fill(self.base, end);
-            // Pages of an earlier call that had more blocks: this one may have written there without having one.
+            // Pages that an earlier call opened are still writable, so this call may have written to them without a block.
             if self.open > end {
                 discard(end, self.open);
             }
@@ -204,19 +205,20 @@ fn reserve(bytes: usize) -> io::Result<usize> {
     if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base as usize) }
 }
 
-/// The same, with the upper half of all addresses equal: the filter of a forked process compares the lower half.
+/// Reserves address space in which the upper 32 bits of all addresses are equal, because the filter of a forked process compares only the
+/// lower 32 bits.
 fn reserve_within_4_gib(bytes: usize) -> Option<usize> {
     let first = reserve(bytes).ok()?;
     if first >> 32 == (first + bytes) >> 32 {
         return Some(first);
     }
-    // A second mapping lies elsewhere, next to the first one.
+    // If the first mapping crosses a multiple of 4 GiB, a second mapping next to it does not.
     let second = reserve(bytes).ok();
     unmap((first, first + bytes));
     second.filter(|second| second >> 32 == (second + bytes) >> 32)
 }
 
-/// Makes reserved pages memory.
+/// Makes reserved pages readable and writable.
 fn open(start: usize, end: usize) -> io::Result<()> {
     // SAFETY: pages of a mapping of this file that nothing uses yet.
     #[expect(unsafe_code, reason = "a system call")]
@@ -224,7 +226,7 @@ fn open(start: usize, end: usize) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes memory zero, if there is some between these addresses.
+/// Sets the memory between two addresses to zero, if the range is not empty.
 fn fill(start: usize, end: usize) {
     if start < end {
         // SAFETY: open pages of an arena, which no block has.
@@ -235,7 +237,7 @@ fn fill(start: usize, end: usize) {
     }
 }
 
-/// Makes whole pages zero by returning them to the system.
+/// Sets whole pages to zero by returning them to the system.
 fn discard(start: usize, end: usize) {
     // SAFETY: open pages of an arena, which no block has.
     #[expect(unsafe_code, reason = "a system call")]

@@ -1,4 +1,4 @@
-//! The kernel that comes with the launcher: a copy of a tensor with other strides.
+//! The kernel that is part of the launcher: it copies a tensor to other strides.
 
 /// Number of dimensions of both tensors; missing ones have one element.
 const RANK: usize = 6;
@@ -7,12 +7,12 @@ const WORDS: usize = 6 + 3 * RANK;
 
 /// Copies the elements of a tensor to another one of the same shape.
 ///
-/// The words are the addresses of both tensors, the bytes of an element (1, 2, 4, 8 or 16), the number of parts that the work
-/// has, the shape, the strides of each tensor, and a range of parts.
+/// The words are the addresses of both tensors, the bytes of an element (1, 2, 4, 8 or 16), the number of parts of the work, the shape,
+/// the strides of each tensor, and a range of parts.
 ///
 /// # Safety
 ///
-/// There are that many words, and both tensors are in memory that is valid for them and does not overlap.
+/// All of these words must be present, and the memory of both tensors must be valid and must not overlap.
 #[expect(unsafe_code, reason = "called by address, with addresses")]
 pub unsafe extern "C" fn copy_elements(words: *const u64) {
     // SAFETY: the caller guarantees the requirements.
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn copy_elements(words: *const u64) {
             2 => copy.run::<u16>(),
             4 => copy.run::<u32>(),
             8 => copy.run::<u64>(),
-            // Two numbers of 64 bits, whose alignment is that of one.
+            // An element of 16 bytes is copied as two 64-bit numbers, because its alignment may be 8.
             _ => copy.run::<[u64; 2]>(),
         }
     }

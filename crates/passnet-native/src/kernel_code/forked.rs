@@ -1,9 +1,10 @@
 //! Calls of a kernel in a forked process that has only the memory that the kernel may use.
 //!
-//! The process has the kernel's own image, the libraries of C (functions executable, data read-only), the unused part of the
-//! stack, and the tensors, at the same addresses as its parent: inputs read-only, outputs writable. All other memory is left
-//! out when it is forked (`MADV_DONTFORK`), and it can make no system call but those that end it or open memory of containers. So any access elsewhere is a fault, which it
-//! reports with its address. It is a single thread, and runs no code of the C library that needs a lock or a heap.
+//! The process has the image of the kernel, the C libraries (functions executable, data read-only), the unused part of the stack, and the
+//! tensors (inputs read-only, outputs writable). They have the same addresses as in its parent. All other memory is left out of the fork
+//! (`MADV_DONTFORK`). The process can only make system calls that end it or that open memory of containers. Any other access is therefore
+//! a fault, which the process reports with its address. It has a single thread, and runs no code of the C library that needs a lock or a
+//! heap.
 //!
 //! - `control`: state that both processes see.
 //! - `process`: code of the forked process.
@@ -32,7 +33,7 @@ use super::{
 
 pub(super) use mappings::place_of;
 
-/// Largest part of the stack that a kernel can use there.
+/// Largest part of the stack, in bytes, that a kernel can use in the forked process.
 const STACK: usize = 64 << 20;
 
 /// End of a forked process.
@@ -40,19 +41,19 @@ const STACK: usize = 64 << 20;
 pub(super) enum Outcome {
     /// The kernel returned, and results are in place.
     Done,
-    /// It accessed an address that it has no use for.
+    /// The kernel accessed an address outside of its memory.
     Fault { address: usize, access: Access },
-    /// It accessed memory next to that of a container.
+    /// The kernel accessed memory next to that of a container.
     Container { access: Access },
-    /// It ended in another way, which the same call in this process shows.
+    /// The process ended in another way. The same call in this process shows how.
     Other,
 }
 
-/// Makes a call in a forked process, and waits for its end.
+/// Makes a call in a forked process and waits for its end.
 ///
 /// # Errors
 ///
-/// Fails where the system gives no memory or no process.
+/// If the system has no memory or cannot fork.
 pub(super) fn run(forked: &ForkedCall<'_>) -> io::Result<Outcome> {
     let memory = PlanMemory::new(forked)?;
     let (mut keeps, own) = mappings::of_process(STACK)?;
@@ -81,7 +82,7 @@ pub(super) fn run(forked: &ForkedCall<'_>) -> io::Result<Outcome> {
             let access = Access::of_code(control.access.load(Ordering::SeqCst));
             let is_memory = matches!(access, Access::Read | Access::Write);
             let (heap, bytes) = stand_ins::heap(control);
-            // A kernel that goes far beyond a container is still next to it. Around an arena, there is other memory.
+            // Without an arena, an access far beyond a container counts as next to it. Around an arena, there is other memory.
             let bytes = if forked.arena.is_some() { bytes } else { 2 * bytes };
             if is_memory && (heap..heap + bytes).contains(&address) {
                 Outcome::Container { access }
@@ -122,8 +123,8 @@ fn plan<'m>(forked: &ForkedCall<'_>, memory: &'m PlanMemory, keeps: &[Keep], are
     &memory.place(&[plan])[0]
 }
 
-/// Forks a process that runs `process::main` on a stack that ends at `top`. The system call itself: what libraries do
-/// when a process is forked needs memory that this one does not have.
+/// Forks a process that runs `process::main` on a stack that ends at `top`. It makes the system call directly, because the handlers that
+/// libraries run at a fork need memory that the new process does not have.
 #[expect(unsafe_code, reason = "a system call whose child continues elsewhere")]
 fn fork(plan: &Plan<'_>, top: usize) -> io::Result<libc::pid_t> {
     let mut result = libc::SYS_clone;
@@ -175,7 +176,7 @@ fn wait(pid: libc::pid_t) -> io::Result<()> {
     }
 }
 
-/// Signals of this thread, blocked until this is dropped: a handler of the parent's must not run in the child.
+/// Guard that blocks the signals of this thread until it is dropped, because handlers of the parent must not run in the child.
 struct Blocked {
     before: libc::sigset_t,
 }

@@ -1,11 +1,11 @@
-//! Calls of a kernel that has its tensors and nothing else, so that an access outside of them is noticed.
+//! Calls of a kernel with access only to its tensors, so that accesses outside of them are detected.
 //!
 //! The kernel gets copies. Each copy is at one end of separate pages, with closed pages on both sides. Copies of `const`
 //! arguments are read-only. The kernel runs in a forked process without any other memory (`forked`). Some calls use the
 //! tensors in place, with the same addresses as in timed calls.
 //!
-//! If a fork is not possible, or a call has many launches, the kernel runs in this process. There, the first access to a closed
-//! page is recorded, the pages are opened, and the kernel continues. The call ends normally, but its results no longer matter.
+//! If a fork is not possible, or a call has many launches, the kernel runs in this process. There, the first access to a closed page is
+//! recorded, the pages are opened, and the kernel continues. The call ends normally, but its results are not used.
 
 mod fault;
 mod memory;
@@ -32,18 +32,18 @@ use super::{
 };
 use crate::random::random_word;
 
-/// Larger calls are not guarded: copies need as much memory again.
+/// Bytes of tensors above which a call is not guarded, because copies need the same amount of memory again.
 const MOST_BYTES: usize = 256 << 20;
-/// Launches of a call that are forked. Of more launches, each has this chance among all up to it.
+/// Number of launches of a call that are forked. Launch `n` after them is forked with a chance of this number divided by `n`.
 const FORKED: u64 = 8;
 
 static SIDE: AtomicU8 = AtomicU8::new(0);
-/// Launches since the side was set.
+/// Number of launches since the side was set.
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-/// One call at a time: the handler of faults knows one list of regions.
+/// Lock for one call at a time, because the handler of faults knows only one list of regions.
 static CALL: Mutex<()> = Mutex::new(());
 
-/// Sets where tensors of the calls from now on lie; `None` for unguarded calls.
+/// Sets the place of tensors in guarded calls from now on; `None` for unguarded calls.
 pub fn set_side(side: Option<GuardPlace>) {
     LAUNCHES.store(0, Ordering::Relaxed);
     let code = match side {
@@ -56,7 +56,7 @@ pub fn set_side(side: Option<GuardPlace>) {
     SIDE.store(code, Ordering::Relaxed);
 }
 
-/// Returns where tensors lie in guarded calls; `None` if calls are not guarded.
+/// Returns the place of tensors in guarded calls; `None` if calls are not guarded.
 pub fn side() -> Option<GuardPlace> {
     match SIDE.load(Ordering::Relaxed) {
         1 => Some(GuardPlace::Start),
@@ -72,22 +72,22 @@ pub fn side() -> Option<GuardPlace> {
 pub struct GuardedKernel<'c> {
     /// Image of the kernel.
     pub loaded: &'c PlacedImage,
-    /// The function through which it is called.
+    /// Function through which the kernel is called.
     pub entry: Entry,
-    /// The parameters that are a range.
+    /// The two parameters that are a range, if the kernel has a range.
     pub range: Option<Range>,
 }
 
-/// Calls `work` with `words` that have the addresses of guarded copies, and copies results back. Or calls `callee` in a forked
-/// process instead. Returns the first access outside of the tensors; the results are then useless.
+/// Calls `work` with `words` that have the addresses of guarded copies, and copies results back. If a fork is possible, calls `callee` in
+/// a forked process instead. Returns the first access outside of the tensors, if any; the results are then not usable.
 ///
 /// # Errors
 ///
-/// If the system has no memory; nothing was called then.
+/// If the system has no memory. No call was made then.
 ///
 /// # Safety
 ///
-/// The memory of the tensors is there, and nothing else changes it meanwhile.
+/// The memory of the tensors must be valid, and no other code may change it meanwhile.
 #[expect(unsafe_code, reason = "tensors are known by address")]
 pub unsafe fn call_guarded(
     words: &[u64],
@@ -137,14 +137,14 @@ pub unsafe fn call_guarded(
     Ok(stray)
 }
 
-/// Returns whether a launch is forked: the first ones of a call, and later ones by chance.
+/// Returns whether a launch is forked: the first launches of a call always, later launches by chance.
 fn is_forked() -> bool {
     let launch = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
     launch <= FORKED || random_word().is_ok_and(|word| word % launch < FORKED)
 }
 
-/// Calls a kernel in a forked process, with containers in an arena if there is one. Returns the first stray access, if there is one; nothing where the call has to be made
-/// in this process.
+/// Calls a kernel in a forked process, with containers in the arena if there is one. Returns the first stray access, if any; `None` if
+/// the call has to be made in this process.
 #[cfg(target_arch = "x86_64")]
 fn in_fork(
     (callee, arena): (GuardedKernel<'_>, Option<(usize, usize)>),

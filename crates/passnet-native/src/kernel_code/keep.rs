@@ -1,6 +1,6 @@
-//! Memory that a forked process has, and accesses to other memory.
+//! Memory that a forked process keeps, and kinds of accesses to other memory.
 
-/// Pages, and their protection if it is to change.
+/// Pages that a forked process keeps, with their new protection if it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keep {
     pub(super) start: usize,
@@ -8,10 +8,10 @@ pub(super) struct Keep {
     pub(super) protection: Option<i32>,
 }
 
-/// Content of the bytes around tensors: not a number, as any floating-point type.
+/// Content of the bytes around tensors, which is NaN in every floating-point type.
 pub(super) const FILLER: u8 = 0xFF;
 
-/// Bytes.
+/// A range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ByteRange {
     pub(super) start: usize,
@@ -23,11 +23,11 @@ pub(super) struct ByteRange {
 pub(super) struct Reach {
     /// Pages.
     pub(super) memory: Vec<Keep>,
-    /// Bytes on them that belong to no tensor.
+    /// Bytes on these pages that belong to no tensor.
     pub(super) fills: Vec<ByteRange>,
-    /// These bytes get other content, so that reads of them show in results.
+    /// True if these bytes are overwritten, so that reads of them affect results.
     pub(super) is_filled: bool,
-    /// Tensors whose content has to come back.
+    /// Tensors whose content is copied back to the parent.
     pub(super) results: Vec<ByteRange>,
 }
 
@@ -40,12 +40,12 @@ pub enum Access {
     Write = 1,
     /// Execution continued at an address that has no code of the kernel.
     Jump = 2,
-    /// A system call, whose number stands for the address.
+    /// A system call was made. Its number is reported in place of the address.
     SystemCall = 3,
 }
 
 impl Access {
-    /// The kind with a number.
+    /// Returns the kind with a number.
     pub(crate) fn of_code(code: u32) -> Self {
         match code {
             1 => Self::Write,
@@ -55,7 +55,7 @@ impl Access {
         }
     }
 
-    /// The word for it in notes.
+    /// Returns the word for the kind in notes.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -1,4 +1,4 @@
-//! Functions that kernels call: those of libraries of C and of the compiler, and our own for memory.
+//! Functions that kernels call: those of the C libraries and of the compiler, and functions of this module for memory.
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
@@ -30,8 +30,8 @@ pub(super) fn resolve(import: &Import) -> Option<usize> {
     (!address.is_null()).then_some(address as usize)
 }
 
-/// Returns the address of a function of the OpenMP library that the process uses already, else of GCC's. PyTorch makes
-/// its own visible to all of them; a second one would have a second pool of threads.
+/// Returns the address of a function of the OpenMP library that the process already uses, else of GCC's. PyTorch makes its OpenMP library
+/// visible to all libraries. A second library would start a second pool of threads.
 pub(super) fn openmp(name: &CStr) -> Option<usize> {
     // SAFETY: looks a name up among what is loaded.
     #[expect(unsafe_code, reason = "symbols come from the dynamic loader")]
@@ -63,7 +63,8 @@ fn handle(library: RuntimeLibrary) -> Option<usize> {
     (*handle != 0).then_some(*handle)
 }
 
-/// Memory of containers. It is zero: an earlier call must not show in it.
+/// Returns the address of this module's function for memory of containers. The memory is zero, so that it shows no values of an earlier
+/// call.
 fn own(name: &str) -> Option<usize> {
     containers::expect_use();
     Some(match name {
@@ -104,7 +105,7 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
     }
 }
 
-/// Memory apart from the heap of the process.
+/// Allocates memory that is separate from the heap of the process.
 fn separate(bytes: usize, alignment: usize) -> *mut c_void {
     containers::allocate(bytes, alignment).unwrap_or_else(|| give_up(std::ptr::null())) as *mut c_void
 }
@@ -121,7 +122,7 @@ extern "C" fn release(memory: *mut c_void) {
     unsafe { libc::free(memory) }
 }
 
-/// Kernels are compiled without exceptions: too long a vector, or no memory, ends the process.
+/// Ends the process if a vector is too long or no memory is left: kernels are compiled without exceptions.
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn give_up(_message: *const c_char) -> ! {
     const TEXT: &[u8] = b"a kernel asked for more memory than there is, for a vector of a wrong length, or released what it had not allocated\n";

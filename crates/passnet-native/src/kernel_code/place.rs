@@ -8,32 +8,32 @@ use passnet_objects::{CallTarget, Image, Import, RuntimeLibrary, StackUse};
 use super::threads;
 use super::{entry::Entry, libraries};
 
-/// Distance between parts with different protection.
+/// Size of a page in bytes. Parts with different protection begin on separate pages.
 const PAGE: usize = 4096;
-/// `jmp [rip]` and the address that it reads.
+/// Code of a jump to a library function: `jmp [rip + 2]` and padding, followed by the address that it reads.
 const JUMP: [u8; 8] = [0xff, 0x25, 0x02, 0x00, 0x00, 0x00, 0xcc, 0xcc];
 const JUMP_BYTES: usize = 16;
-/// Stack for functions of mathematics, and for those that have the system give memory or start threads.
+/// Bytes of stack that library functions need: functions of mathematics, and functions that allocate memory or start threads.
 const MATHEMATICS: u64 = 6 << 10;
 const LIBRARIES: u64 = 14 << 10;
-/// Between jumps: `int3`.
+/// Filler between jumps: `int3`.
 const FILLER: u8 = 0xcc;
 
 /// A reason why an image could not be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A function of a library that this system does not have.
+    /// This system lacks a library function.
     #[error("this system has no `{0}`, which the kernel calls")]
     NoFunction(String),
-    /// An address that does not fit, which no image of a compiler's object has.
+    /// An address does not fit. This does not happen for objects that a compiler wrote.
     #[error("the kernel is too large")]
     TooLarge,
-    /// The system gave no memory.
+    /// The system has no memory.
     #[error("no memory for the kernel: {0}")]
     Io(#[from] io::Error),
 }
 
-/// A placed image. Its memory is released when it is dropped.
+/// A placed image. Its memory is released when the value is dropped.
 #[derive(Debug)]
 pub struct PlacedImage {
     base: *mut u8,
@@ -64,7 +64,7 @@ impl PlacedImage {
     ///
     /// # Errors
     ///
-    /// Fails where the system lacks a function or memory.
+    /// If the system lacks a function or memory.
     pub fn new(image: Image) -> Result<Self, LoadError> {
         let jumps = image.code().len().next_multiple_of(JUMP_BYTES);
         let constants = (jumps + image.imports().len() * JUMP_BYTES).next_multiple_of(PAGE);
@@ -85,7 +85,7 @@ impl PlacedImage {
                 CallTarget::Constants(offset) => constants + offset,
                 CallTarget::Import(number) => jumps + number * JUMP_BYTES,
             };
-            // Differences of addresses within the mapping, wherever it is.
+            // Only differences of addresses within the mapping matter, so its address does not.
             let difference = (target as i64).wrapping_add(fixup.addend).wrapping_sub(fixup.offset as i64);
             let difference = i32::try_from(difference).map_err(|_| LoadError::TooLarge)?;
             let place = memory.get_mut(fixup.offset..fixup.offset + 4).ok_or(LoadError::TooLarge)?;
@@ -97,7 +97,7 @@ impl PlacedImage {
         Ok(Self { base, bytes, constants, slots: slots.collect(), image })
     }
 
-    /// Returns the function through which the kernel `name` is called; valid as long as this lives.
+    /// Returns the function through which the kernel `name` is called. It is valid as long as this value exists.
     pub fn entry(&self, name: &str) -> Option<Entry> {
         let offset = self.image.entry(name)?;
         // SAFETY: the offset is one of the mapping's code, where the image has a function with this parameter.
@@ -105,18 +105,18 @@ impl PlacedImage {
         Some(unsafe { std::mem::transmute::<*mut u8, Entry>(self.base.add(offset)) })
     }
 
-    /// Places of the addresses of functions of libraries, and their names.
+    /// Returns the places of the addresses of library functions, with the names of the functions.
     pub(super) fn slots(&self) -> &[(usize, String)] {
         &self.slots
     }
 
-    /// Memory of the image.
+    /// Returns the memory of the image.
     pub(super) fn mapping(&self) -> ImageMapping {
         let base = self.base as usize;
         ImageMapping { base, constants: base + self.constants, end: base + self.bytes.max(PAGE) }
     }
 
-    /// Stack that its functions use, with that of libraries.
+    /// Returns the stack that the functions use, including the stack of library functions.
     pub fn stack(&self) -> StackUse {
         let of = |library| match library {
             RuntimeLibrary::C => 0,

@@ -1,8 +1,8 @@
-//! Calls of a kernel whose range is split over threads: those that PyTorch's own operations use.
+//! Calls of a kernel whose range is split over the threads that PyTorch's operations use.
 //!
-//! A kernel with a range computes the part of its work that lies between two of its arguments. The launcher calls it
-//! with parts of the range, each in a thread of the OpenMP pool that PyTorch has started, so that no thread is added to
-//! those of eager mode. The kernel itself has no threads.
+//! A kernel with a range computes the part of its work between two of its arguments. The launcher calls it with parts of the range, each
+//! in a thread of the OpenMP pool that PyTorch has started. No threads are therefore added to those of eager mode. The kernel itself
+//! starts no threads.
 
 use std::{
     ffi::{c_int, c_uint, c_void},
@@ -13,18 +13,18 @@ use passnet_objects::StackUse;
 
 use super::{call, entry::Entry, libraries::openmp};
 
-/// The two neighbouring parameters that are the first and the end of a range.
+/// Two neighbouring parameters that are the first number and the end of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     begin: usize,
 }
 
 impl Range {
-    /// The range that begins with a parameter, of so many in all.
+    /// Returns the range that begins with parameter number `begin` of `parameters` parameters.
     ///
     /// # Errors
     ///
-    /// Fails where no parameter follows it.
+    /// If no parameter follows it.
     pub fn of(begin: usize, parameters: usize) -> Result<Self, &'static str> {
         if begin + 1 < parameters { Ok(Self { begin }) } else { Err("a range is two parameters") }
     }
@@ -42,7 +42,7 @@ struct OpenMp {
     threads: unsafe extern "C" fn() -> c_int,
 }
 
-/// `None` where this system has no OpenMP: kernels run in one thread then, as PyTorch's operations do.
+/// Returns OpenMP's library; `None` where this system has none. Kernels then run in one thread, like PyTorch's operations.
 fn library() -> Option<OpenMp> {
     static LIBRARY: OnceLock<Option<OpenMp>> = OnceLock::new();
     *LIBRARY.get_or_init(|| {
@@ -78,13 +78,13 @@ struct Split<'w> {
     library: OpenMp,
 }
 
-/// Calls a kernel in as many threads as PyTorch would use, each with a part of the range. In a thread that is itself
-/// part of a parallel loop, and where the range is one step, the kernel is called once. A range that is empty, or whose
-/// end comes before its beginning, is passed on as it is.
+/// Calls a kernel in the number of threads that PyTorch would use, each with a part of the range. The kernel is called once in a thread
+/// that is already part of a parallel loop, or if the range is one step. A range that is empty, or whose end is before its beginning, is
+/// passed on unchanged.
 ///
 /// # Safety
 ///
-/// As [`call`](super::call()), for each part of the range; the kernel may be called for different parts at the same time.
+/// As [`call`](super::call()), for each part of the range. Calls for different parts at the same time must be allowed.
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, range: Range) {
     let length = words[range.begin + 1].cast_signed().saturating_sub(words[range.begin].cast_signed());
@@ -104,7 +104,7 @@ pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, r
     }
 }
 
-/// Returns the threads that a kernel with a range is called in.
+/// Returns the number of threads in which a kernel with a range is called.
 pub(super) fn threads() -> u32 {
     // SAFETY: a function without arguments, which has no conditions.
     #[expect(unsafe_code, reason = "functions of libraries are known by address")]
@@ -112,7 +112,7 @@ pub(super) fn threads() -> u32 {
     threads.unsigned_abs().max(1)
 }
 
-/// Returns the words of the calls that [`call_split`] would make in so many threads, in order.
+/// Returns the words of the calls that [`call_split`] would make in this number of threads, in order.
 pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32) -> Vec<Vec<u64>> {
     let Some(Range { begin: at }) = range else { return vec![words.to_vec()] };
     let (begin, end) = (words[at].cast_signed(), words[at + 1].cast_signed());
@@ -137,13 +137,13 @@ unsafe fn call_once(entry: Entry, words: &[u64], stack: Option<StackUse>) {
     }
 }
 
-/// The part of one thread.
+/// Computes the part of the calling thread.
 extern "C" fn work(split: *mut c_void) {
     // SAFETY: `call_split` gives its own `Split`, which outlives the call; its caller vouches for the kernel.
     #[expect(unsafe_code, reason = "OpenMP passes a pointer")]
     unsafe {
         let split = &*split.cast::<Split<'_>>();
-        // OpenMP may have fewer threads than it was asked for.
+        // OpenMP may start fewer threads than requested.
         let (thread, threads) = ((split.library.thread)(), (split.library.threads)());
         let at = split.range.begin;
         let (begin, end) = (split.words[at].cast_signed(), split.words[at + 1].cast_signed());

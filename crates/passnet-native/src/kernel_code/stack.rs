@@ -1,4 +1,4 @@
-//! Stacks of kernels: separate memory between closed pages, so that a kernel finds neither its callers nor its earlier values.
+//! Stacks of kernels: separate memory between closed pages, so that a kernel can read neither its callers' stack nor its earlier values.
 //!
 //! The whole stack is cleared before each call, so values cannot stay in an unused part below the frames of a kernel. Each thread
 //! has one stack for each power of two, which is made at its first use. Recursion and arrays of dynamic size have no known bound:
@@ -12,21 +12,21 @@ use std::{
 use passnet_objects::StackUse;
 
 const PAGE: usize = 4096;
-/// Closed pages on both sides.
+/// Bytes of closed pages on each side.
 const GUARD: usize = 1 << 20;
-/// A stack without a known bound.
+/// Size in bytes of a stack for kernels without a known bound.
 const LARGE: usize = 8 << 20;
-/// The part of a large stack that is cleared like others.
+/// Bytes of a large stack that are cleared before each call.
 const CLEARED: usize = 16 << 10;
-/// Stack of handlers of signals, which must not run on that of a kernel: room for the widest registers.
+/// Bytes of the stack for signal handlers, which must not run on the stack of a kernel. It has room for the widest registers.
 const HANDLERS: usize = 64 << 10;
-/// Powers of two from a page to the large stack.
+/// Number of powers of two from a page to the large stack.
 const SIZES: usize = (LARGE / PAGE).ilog2() as usize + 1;
 
 /// A stack: its memory, and how much of it is cleared before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Area {
-    /// First byte and end; both begin a page.
+    /// First byte and end of the memory. Both are at the beginning of a page.
     pub(super) bottom: usize,
     pub(super) top: usize,
     /// Bytes below the top that are cleared before a call. The rest is zero.
@@ -35,7 +35,7 @@ pub(super) struct Area {
 
 thread_local! {
     static STACKS: RefCell<Stacks> = const { RefCell::new(Stacks { areas: [None; SIZES], handlers: None }) };
-    /// The stack of the call that this thread makes.
+    /// Use of the stack by the call that this thread makes.
     static CURRENT: Cell<Option<StackUse>> = const { Cell::new(None) };
 }
 
@@ -45,7 +45,7 @@ struct Stacks {
     handlers: Option<usize>,
 }
 
-/// Returns this thread's stack for kernels that use so much, with so many bytes for arguments.
+/// Returns this thread's stack for kernels with the given use of the stack and number of bytes for arguments.
 pub(super) fn of(stack: StackUse, arguments: usize) -> Area {
     let size = match stack {
         StackUse::Bytes(bytes) => usize::try_from(bytes).unwrap_or(LARGE).saturating_add(arguments),
@@ -69,7 +69,7 @@ pub(super) fn release(area: Area) {
     }
 }
 
-/// Runs `work`, in which [`current`] is that stack.
+/// Runs `work`, in which [`current`] returns `stack`.
 pub(super) fn with_current(stack: StackUse, work: impl FnOnce()) {
     let before = CURRENT.replace(Some(stack));
     work();
@@ -106,7 +106,7 @@ impl Stacks {
         area
     }
 
-    /// Sees to it that this thread has a stack for handlers of signals.
+    /// Makes a stack for signal handlers of this thread, unless it has one.
     #[expect(unsafe_code, reason = "the standard library has no signals")]
     fn have_handlers(&mut self) {
         // SAFETY: plain data, valid as zeros; the mapping lives as long as the thread.

@@ -1,4 +1,4 @@
-//! Threads that a kernel starts with OpenMP: each runs the kernel's code on a clean stack, like the thread that called it.
+//! Threads that a kernel starts with OpenMP. Each runs the kernel's code on a clean stack, like the thread that called the kernel.
 
 use std::{
     ffi::{c_uint, c_void},
@@ -11,14 +11,14 @@ use super::{call, entry::Entry, libraries, stack};
 
 type Parallel = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, c_uint, c_uint);
 
-/// Work of a team.
+/// Work of a team of threads.
 struct Team {
     body: Entry,
     data: *const u64,
     stack: StackUse,
 }
 
-/// OpenMP's function, as kernels call it.
+/// Stands in for OpenMP's function `GOMP_parallel`, which kernels call.
 #[expect(unsafe_code, reason = "called by kernels")]
 pub(super) unsafe extern "C" fn parallel(body: Entry, data: *mut c_void, threads: c_uint, flags: c_uint) {
     if let (false, Some(library)) = (call::hides_state(), library()) {
@@ -34,7 +34,7 @@ pub(super) unsafe extern "C" fn parallel(body: Entry, data: *mut c_void, threads
     }
 }
 
-/// Returns a kernel's function as OpenMP takes it.
+/// Returns a kernel's function with the type that OpenMP expects.
 fn body_of(body: Entry) -> extern "C" fn(*mut c_void) {
     // SAFETY: both take one pointer, and return nothing.
     #[expect(unsafe_code, reason = "OpenMP calls functions by address")]

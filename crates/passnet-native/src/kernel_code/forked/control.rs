@@ -5,14 +5,14 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// State of the process, for handlers and stand-ins. The parent sets it before it forks. It has a page of its own: the process has
-/// no other variables of this module, which would show a kernel that its call is checked.
+/// Address of the state of the process, for handlers and stand-ins. The parent sets it before the fork. It is on a separate page, because
+/// the process has no other variables of this module: these would show a kernel that its call is checked.
 static CONTROL: ControlPage = ControlPage(AtomicPtr::new(ptr::null_mut()));
 
 #[repr(C, align(4096))]
 struct ControlPage(AtomicPtr<Control>);
 
-/// First byte and end of the page that the process has.
+/// Returns the first byte and the end of the page with the address of the state.
 pub(super) fn page() -> (usize, usize) {
     let start = (&raw const CONTROL).addr();
     (start, start + size_of::<ControlPage>())
@@ -28,7 +28,7 @@ pub(super) struct Control {
     pub(super) heap: Heap,
 }
 
-/// Memory that stands in for a heap. The process has no other place for its state.
+/// Memory that is used in place of a heap. The bookkeeping is here because the process has no other writable memory for it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Heap {
@@ -38,15 +38,15 @@ pub(super) struct Heap {
     pub(super) free: AtomicUsize,
     /// End of all blocks so far.
     pub(super) used: AtomicUsize,
-    /// It is the arena of timed calls, whose blocks lie where they lie in timed calls.
+    /// True if this is the arena of timed calls. Blocks then have the same addresses as in timed calls.
     pub(super) is_arena: AtomicBool,
-    /// Blocks so far. Of an arena: those that are not released, by address.
+    /// Number of blocks so far. In an arena, the number of blocks that are not released, in order of addresses.
     pub(super) count: AtomicUsize,
-    /// First byte and end of each block of an arena. A block that is released has the first byte zero.
+    /// First byte and end of each block of an arena. For a released block, the first byte is zero.
     pub(super) blocks: [(AtomicUsize, AtomicUsize); MOST_BLOCKS],
 }
 
-/// Blocks of an arena whose release has an effect.
+/// Largest number of blocks of an arena that can be released.
 pub(super) const MOST_BLOCKS: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +72,12 @@ impl Control {
     }
 }
 
-/// Makes the state known to the process that is forked next.
+/// Sets the state of the process that is forked next.
 pub(super) fn make_known(control: &Control) {
     CONTROL.0.store(ptr::from_ref(control).cast_mut(), Ordering::SeqCst);
 }
 
-/// State of this process.
+/// Returns the state of this process.
 pub(super) fn control() -> Option<&'static Control> {
     // SAFETY: the parent keeps the mapping until this process has ended.
     #[expect(unsafe_code, reason = "a mapping is known by its address")]
@@ -86,7 +86,7 @@ pub(super) fn control() -> Option<&'static Control> {
     }
 }
 
-/// Reports how it ended, and ends the process.
+/// Reports how the call ended, and ends the process.
 pub(super) fn leave(report: Report) -> ! {
     if let Some(control) = control() {
         control.set(report);

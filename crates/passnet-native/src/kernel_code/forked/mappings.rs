@@ -1,4 +1,4 @@
-//! Memory that a forked process has, and memory that is left out of it.
+//! Memory that a forked process has, and memory that is left out of the fork.
 
 use std::{
     arch::asm,
@@ -14,12 +14,12 @@ use crate::kernel_code::{containers, keep::Keep, stack};
 const PAGE: usize = 4096;
 /// End of the addresses of a process.
 const END: usize = (1 << 47) - PAGE;
-/// Bytes behind the thread pointer: glibc's own state of a thread.
+/// Bytes behind the thread pointer with glibc's state of a thread.
 const THREAD_STATE: usize = 4096;
-/// Libraries of the system that kernels call, and those that these call.
+/// Libraries of the system that kernels call, and the libraries that these call.
 const LIBRARIES: [&str; 5] = ["libc.so.6", "libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
 
-/// Returns the memory of libraries, of this module and of the thread, and so many bytes of the unused part of the stack.
+/// Returns the memory of libraries, of this module and of the thread, and `stack` bytes of the unused part of the stack.
 pub(super) fn of_process(stack: usize) -> io::Result<(Vec<Keep>, Keep)> {
     let mut keeps = libraries();
     let thread = thread_pointer();
@@ -36,8 +36,8 @@ pub(super) fn of_process(stack: usize) -> io::Result<(Vec<Keep>, Keep)> {
     Ok((keeps, Keep { start: low, end: here, protection: None }))
 }
 
-/// Segments of the libraries and of this module: code can be executed, all else is read-only. Of the variables of this module, the
-/// process has one page: the others differ between checked and timed calls.
+/// Returns the segments of the libraries and of this module. Code is executable, all other segments are read-only. The process has only
+/// one page of this module's variables, because other variables differ between checked and timed calls.
 fn libraries() -> Vec<Keep> {
     struct Found {
         keeps: Vec<Keep>,
@@ -70,7 +70,7 @@ fn libraries() -> Vec<Keep> {
                     found.keeps.push(keep(start, end.next_multiple_of(PAGE)));
                     continue;
                 }
-                // Addresses that the loader has filled in, and that nothing changes any more.
+                // Addresses that the loader has filled in and that do not change any more.
                 let fixed = headers.iter().filter(|header| header.p_type == libc::PT_GNU_RELRO).map(place);
                 let fixed = fixed.map(|(from, to)| (from.max(start), to.min(end) / PAGE * PAGE));
                 found.keeps.extend(fixed.filter(|(from, to)| from < to).map(|(from, to)| keep(from, to)));
@@ -91,7 +91,7 @@ fn libraries() -> Vec<Keep> {
     found.keeps
 }
 
-/// Returns the pages with the kernel's clock.
+/// Returns the pages with the clock of the Linux kernel (vDSO).
 pub(super) fn vdso() -> Option<(usize, usize)> {
     static PAGES: OnceLock<Option<(usize, usize)>> = OnceLock::new();
     *PAGES.get_or_init(|| {
@@ -108,7 +108,7 @@ fn range(line: &str) -> Option<(usize, usize)> {
     Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
 }
 
-/// Returns what lies at an address, in words: the name of a file or of an area.
+/// Returns a description of the memory at an address: the name of a file or of an area.
 pub(in crate::kernel_code) fn place_of(address: usize) -> String {
     if address < 1 << 16 {
         return "an address near zero".to_owned();
@@ -141,7 +141,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Leaves out all memory but that.
+    /// Leaves out all memory except `keeps`.
     pub(super) fn new(keeps: &[Keep]) -> Self {
         let mut sorted: Vec<_> = keeps.iter().map(|keep| (keep.start, keep.end)).collect();
         sorted.sort_unstable();
@@ -166,7 +166,7 @@ impl Drop for LeftOut {
         if refused.is_empty() {
             return;
         }
-        // Memory of devices does not take part; what lies behind it has to be named.
+        // The advice fails for memory of devices, so the ranges behind such memory are advised separately.
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         for (start, end) in maps.lines().filter_map(range) {
             if refused.iter().any(|gap| gap.0 < end && start < gap.1) {
@@ -176,7 +176,7 @@ impl Drop for LeftOut {
     }
 }
 
-/// Advises the system about all that is mapped in a range. Returns the error, if there is one.
+/// Advises the system about all mapped memory in a range. Returns the error, if any.
 fn advise((start, end): (usize, usize), advice: i32) -> Option<i32> {
     // SAFETY: neither advice changes memory of this process.
     #[expect(unsafe_code, reason = "a system call")]

@@ -1,4 +1,4 @@
-//! Data of a forked process, in separate memory: it has no heap.
+//! Data of a forked process. It is in separate memory, because the process has no heap.
 
 use std::{cell::Cell, io, ptr, slice};
 
@@ -11,13 +11,13 @@ use crate::kernel_code::{
 };
 
 const PAGE: usize = 4096;
-/// Stack of the handler of faults: room for the widest registers.
+/// Bytes of the stack of the fault handler, with room for the widest registers.
 const ALTERNATE: usize = 64 << 10;
-/// Bytes for slices next to those of the words.
+/// Bytes for slices, in addition to those of the words.
 const SLICES: usize = 64 << 10;
 const ALIGNMENT: usize = 64;
 
-/// A call to make: of a kernel, for each part of its range.
+/// A call of a kernel to make in a forked process, for each part of its range.
 #[derive(Debug)]
 pub(in crate::kernel_code) struct ForkedCall<'c> {
     pub(in crate::kernel_code) loaded: &'c PlacedImage,
@@ -25,7 +25,7 @@ pub(in crate::kernel_code) struct ForkedCall<'c> {
     /// The words of each call.
     pub(in crate::kernel_code) calls: Vec<Vec<u64>>,
     pub(in crate::kernel_code) reach: Reach,
-    /// First byte and end of the arena of timed calls, if containers lie where they lie there.
+    /// First byte and end of the arena of timed calls, if containers have the same addresses as in timed calls.
     pub(in crate::kernel_code) arena: Option<(usize, usize)>,
 }
 
@@ -38,27 +38,28 @@ pub(super) struct Plan<'m> {
     pub(super) area: Area,
     pub(super) level: u8,
     pub(super) calls: &'m [&'m [u64]],
-    /// First byte and end of the arena of timed calls, if containers lie there.
+    /// First byte and end of the arena of timed calls, if containers are in this arena.
     pub(super) arena: Option<(usize, usize)>,
     /// First byte, end, and protection of memory.
     pub(super) protections: &'m [(usize, usize, i32)],
-    /// Bytes on the pages of tensors that are not theirs.
+    /// Bytes on the pages of tensors that belong to no tensor.
     pub(super) fills: &'m [ByteRange],
-    /// Room for a copy of these bytes, if they stay as they are; else they are filled.
+    /// Address of room for a copy of these bytes, if they stay unchanged. If `None`, the bytes are filled.
     pub(super) copy: Option<usize>,
     /// Results to copy: from, to, bytes.
     pub(super) exports: &'m [(usize, usize, usize)],
-    /// Places of addresses of functions, and other functions to put there.
+    /// Places of addresses of functions, each with the function to put there.
     pub(super) patches: &'m [(usize, usize)],
     /// First byte of the image, end of its code, end.
     pub(super) image: (usize, usize, usize),
     /// First byte and bytes of the stack of handlers.
     pub(super) alternate: (usize, usize),
-    /// First byte and end of the kernel's pages with the clock.
+    /// First byte and end of the Linux kernel's pages with the clock.
     pub(super) clock: (usize, usize),
 }
 
-/// Two mappings: one that parent and child share, with a [`Control`] and results; a private one with plans.
+/// Memory for plans, in two mappings. Parent and child share one, with a [`Control`] and results. The other is private and contains
+/// plans.
 #[derive(Debug)]
 pub(super) struct PlanMemory {
     shared: Mapping,
@@ -85,13 +86,13 @@ impl PlanMemory {
         }
     }
 
-    /// Returns the address of room for the content of spans. The process copies it: here, each allocation may change bytes that lie
-    /// between tensors.
+    /// Returns the address of room for the content of spans. The forked process makes the copy, because each allocation in this process
+    /// may change bytes between tensors.
     pub(super) fn place_room(&self, spans: &[ByteRange]) -> usize {
         self.place(&vec![0_u8; spans.iter().map(|span| span.bytes).sum()]).as_ptr().addr()
     }
 
-    /// Copies items here.
+    /// Copies items into the private mapping.
     pub(super) fn place<T: Copy>(&self, items: &[T]) -> &[T] {
         let (offset, bytes) = (self.used.get(), size_of_val(items));
         assert!(offset + bytes + ALIGNMENT <= self.private.bytes, "a plan has its room");
@@ -119,7 +120,7 @@ impl PlanMemory {
         ]
     }
 
-    /// Returns the copies that the child makes: each result to its place here.
+    /// Returns the copies that the child has to make: each result to its place in the shared mapping.
     pub(super) fn exports(&self, results: &[ByteRange]) -> Vec<(usize, usize, usize)> {
         let mut to = self.shared.base + size_of::<Control>();
         let next = |span: &ByteRange| {
@@ -130,7 +131,7 @@ impl PlanMemory {
         results.iter().map(next).collect()
     }
 
-    /// Copies the results that are here to their places in this process.
+    /// Copies the results from the shared mapping to their places in this process.
     pub(super) fn results(&self, results: &[ByteRange]) {
         for (original, copy, bytes) in self.exports(results) {
             // SAFETY: the caller of a guarded call vouches for the tensor; the copy is in this mapping.

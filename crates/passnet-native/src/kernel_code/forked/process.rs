@@ -1,4 +1,5 @@
-//! The forked process. No heap, no locks, no thread-local values: system calls, copies, and the kernel.
+//! Code of the forked process. It uses no heap, no locks and no thread-local values: it only makes system calls and copies, and calls the
+//! kernel.
 
 use std::{mem, ptr, slice, sync::atomic::Ordering};
 
@@ -12,11 +13,11 @@ use crate::kernel_code::{
     keep::{Access, FILLER},
 };
 
-/// Signals of the kernel's own making.
+/// Signals that the code of a kernel can cause.
 const FAULTS: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGSYS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
-/// Exception of the CPU for an address that no process can have, and of a clock that is closed.
+/// Number of the CPU exception for an impossible address, and for reading a clock that is switched off.
 const GENERAL_PROTECTION: i64 = 13;
-/// Bits of a page fault's error code.
+/// Bits of the error code of a page fault.
 const WRITE: i64 = 1 << 1;
 const FETCH: i64 = 1 << 4;
 
@@ -45,7 +46,7 @@ pub(super) extern "C" fn main(plan: &Plan<'_>) -> ! {
     leave(Report::Done)
 }
 
-/// Returns the first byte around the tensors that is no longer what it was before the call.
+/// Returns the address of the first byte around the tensors that the call has changed.
 #[expect(unsafe_code, reason = "tensors are known by address")]
 fn first_changed(plan: &Plan<'_>) -> Option<usize> {
     let mut copy = plan.copy;
@@ -83,7 +84,7 @@ fn prepare(plan: &Plan<'_>) -> bool {
             (place as *mut usize).write_unaligned(function);
         }
     }
-    // The clock of the system's own pages. A kernel that does not let them be closed has system calls refused below, no more.
+    // Closes the pages of the system with the clock. Where Linux does not allow this, the filter below still refuses system calls.
     let (start, end_of_clock) = plan.clock;
     if start < end_of_clock {
         protect(start, end_of_clock, libc::PROT_NONE);
@@ -94,7 +95,7 @@ fn prepare(plan: &Plan<'_>) -> bool {
         && plan.protections.iter().all(|&(start, end, protection)| protect(start, end, protection))
 }
 
-/// Has signals of faults handled here, on a separate stack.
+/// Installs the handler of fault signals, on a separate stack.
 #[expect(unsafe_code, reason = "system calls")]
 fn catch_faults(plan: &Plan<'_>) -> bool {
     // SAFETY: plain data, valid as zeros; the handler makes one system call; the stack is in the plan's memory.
@@ -116,7 +117,7 @@ fn catch_faults(plan: &Plan<'_>) -> bool {
     }
 }
 
-/// Leaves the process two system calls, that which ends it and that which opens memory of containers, and no clock of the CPU.
+/// Confines the process: allows only the system calls that end it and that open memory of containers, and switches off the CPU's clock.
 #[expect(unsafe_code, reason = "system calls")]
 fn confine(control: &Control) -> bool {
     const LOAD: u16 = 0x20;
@@ -124,7 +125,7 @@ fn confine(control: &Control) -> bool {
     const JUMP_IF_GREATER: u16 = 0x25;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;
-    /// Places of the halves of a system call's arguments among its data.
+    /// Offset of the first argument in the data of a system call.
     const ADDRESS: u32 = 16;
     const ADDRESS_HIGH: u32 = 20;
     const BYTES: u32 = 24;
@@ -153,7 +154,7 @@ fn confine(control: &Control) -> bool {
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // SAFETY: options that touch no memory but the filter.
     unsafe {
-        // In a sandbox, the process dies with its namespace.
+        // The process dies with its parent; in a sandbox, it also dies with its namespace.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0);
         libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV as libc::c_ulong, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0

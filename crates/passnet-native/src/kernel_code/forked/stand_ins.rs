@@ -1,8 +1,8 @@
-//! Functions of libraries in a process that has one thread and no heap.
+//! Replacements of library functions in a process with one thread and no heap.
 //!
-//! OpenMP's functions behave as in a team of one thread. Memory comes from a mapping, and is not released. Only pages of blocks
-//! are open, and blocks end at a closed page, so that an access outside of a container is a fault. In hidden calls, memory comes
-//! from the arena of timed calls instead, in the same way: addresses of containers do not show that a call is checked.
+//! OpenMP's functions behave as in a team of one thread. Memory of containers comes from a mapping and is not released. Only pages of
+//! blocks are open, and blocks end at a closed page, so that an access outside of a container is a fault. In hidden calls, memory comes
+//! from the arena of timed calls in the same way as in timed calls, so that addresses of containers do not show that a call is checked.
 
 use std::{
     ffi::{c_int, c_long, c_uint, c_void},
@@ -12,14 +12,14 @@ use std::{
 
 use super::control::{Control, Heap, MOST_BLOCKS, Report, control, leave};
 
-/// Memory of containers: address space, no memory until it is used.
+/// Bytes of address space for containers. Memory is only used when pages are opened.
 const HEAP: usize = 512 << 20;
 const ALIGNMENT: usize = 64;
 const PAGE: usize = 4096;
-/// Blocks that end at a closed page. More would be more mappings than a process can have.
+/// Largest number of blocks that end at a closed page. More blocks would need more mappings than a process can have.
 const MOST_CLOSED: usize = 1 << 13;
 
-/// Returns the address of the function that stands in for a function of this name.
+/// Returns the address of the replacement of a library function; `None` if the function is not replaced.
 pub(super) fn of(name: &str) -> Option<usize> {
     Some(match name {
         "_Znwm" | "_Znam" => allocate as *const () as usize,
@@ -37,8 +37,8 @@ pub(super) fn of(name: &str) -> Option<usize> {
     })
 }
 
-/// Takes the arena of timed calls as the memory of containers, or reserves some: closed pages, none of them before a multiple of
-/// 4 GiB and some behind it.
+/// Uses the arena of timed calls as the memory of containers, or reserves closed pages for it. The reserved range does not cross a
+/// multiple of 4 GiB.
 #[expect(unsafe_code, reason = "a system call")]
 pub(super) fn make_heap(control: &Control, arena: Option<(usize, usize)>) -> bool {
     let heap = &control.heap;
@@ -68,13 +68,13 @@ pub(super) fn make_heap(control: &Control, arena: Option<(usize, usize)>) -> boo
     false
 }
 
-/// First byte and bytes of the memory that the process may open.
+/// Returns the first byte and the number of bytes of the memory that the process may open.
 pub(super) fn heap(control: &Control) -> (usize, usize) {
     let start = control.heap.start.load(Ordering::SeqCst);
     (start, control.heap.end.load(Ordering::SeqCst) - start)
 }
 
-/// Opens pages. The process may make this system call.
+/// Opens pages. The filter allows this system call.
 fn open(start: usize, end: usize) -> bool {
     // SAFETY: pages of the mapping above that no block has.
     #[expect(unsafe_code, reason = "a system call")]
@@ -87,7 +87,7 @@ extern "C" fn allocate(bytes: usize) -> *mut c_void {
     allocate_aligned(bytes, ALIGNMENT)
 }
 
-/// Returns memory that is zero, as that of the ordinary functions.
+/// Allocates memory that is zero, like the functions that this replaces.
 extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
     let Some(heap) = control().map(|control| &control.heap) else { give_up(ptr::null()) };
     let (free, alignment) = (heap.free.load(Ordering::SeqCst), alignment.max(ALIGNMENT));
@@ -98,7 +98,7 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
     let placed = bytes.max(1).checked_next_multiple_of(alignment).and_then(|bytes| {
         let first = free.next_multiple_of(alignment);
         let end = first.checked_add(bytes)?;
-        // At the end of its last page.
+        // The block is placed at the end of its last page.
         let page = if is_closed { end.checked_next_multiple_of(PAGE.max(alignment))? } else { end };
         let next = if is_closed { page + PAGE } else { page };
         (next <= heap.end.load(Ordering::SeqCst)).then_some((page - bytes, page, next))
@@ -111,7 +111,7 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
     first as *mut c_void
 }
 
-/// Returns memory of an arena that is zero, at the address that `containers` would choose.
+/// Allocates zero memory in an arena, at the address that `containers` would choose.
 #[expect(unsafe_code, reason = "an arena is known by its addresses")]
 fn from_arena(heap: &Heap, bytes: usize, alignment: usize) -> Option<*mut c_void> {
     let start = heap.free.load(Ordering::SeqCst).checked_next_multiple_of(alignment)?;
@@ -143,7 +143,7 @@ extern "C" fn release(address: *const c_void) {
         return;
     }
     let start = |number: usize| heap.blocks[number].0.load(Ordering::SeqCst);
-    // Most blocks are released in the opposite order.
+    // Blocks are mostly released in the opposite order of their allocation.
     let Some(number) = (0..count).rev().find(|&number| start(number) == address.addr()) else { return };
     heap.blocks[number].0.store(0, Ordering::SeqCst);
     while count > 0 && start(count - 1) == 0 {
@@ -154,7 +154,7 @@ extern "C" fn release(address: *const c_void) {
     heap.count.store(count, Ordering::SeqCst);
 }
 
-/// Ends the process; the same call elsewhere shows what there is to say.
+/// Ends the process. The same call in the parent reports the reason.
 extern "C" fn give_up(_message: *const c_void) -> ! {
     leave(Report::Other)
 }
@@ -163,7 +163,7 @@ extern "C" fn parallel(body: extern "C" fn(*mut c_void), data: *mut c_void, _thr
     body(data);
 }
 
-/// Gives the one thread all steps of a loop.
+/// Assigns all steps of a loop to the only thread.
 #[expect(unsafe_code, reason = "called by C++")]
 extern "C" fn loop_start(
     start: c_long,

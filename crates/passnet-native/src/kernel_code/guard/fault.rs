@@ -16,7 +16,7 @@ pub(super) struct PageFault {
     pub(super) is_write: bool,
 }
 
-/// First byte and bytes of the mapping of each region, for the handler.
+/// First byte and number of bytes of the mapping of each region, for the handler.
 type Mappings = Vec<(usize, usize)>;
 
 static MAPPINGS: AtomicPtr<Mappings> = AtomicPtr::new(ptr::null_mut());
@@ -41,7 +41,7 @@ pub(super) fn watch(regions: &[OverlapCopy], work: impl FnOnce()) -> io::Result<
     }))
 }
 
-/// The handler, and what was there before, which returns when this is dropped.
+/// An installed handler. Dropping the value restores the previous handler.
 struct Handler {
     before: libc::sigaction,
 }
@@ -73,7 +73,7 @@ impl Drop for Handler {
     }
 }
 
-/// Opens the region that was accessed, or lets the process die of the fault.
+/// Opens the region that was accessed. A fault elsewhere ends the process.
 #[expect(unsafe_code, reason = "a signal handler")]
 extern "C" fn on_fault(_signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes valid pointers; the mappings live until the handler is removed.
@@ -100,7 +100,7 @@ extern "C" fn on_fault(_signal: libc::c_int, info: *mut libc::siginfo_t, context
             b"a kernel accessed an address far from all of its arguments\n"
         };
         libc::write(2, text.as_ptr().cast(), text.len());
-        // The instruction is repeated, and ends the process.
+        // The instruction is repeated with the default handler, which ends the process.
         libc::signal(libc::SIGSEGV, libc::SIG_DFL);
     }
 }

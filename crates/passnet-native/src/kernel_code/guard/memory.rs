@@ -5,27 +5,30 @@ use crate::kernel_code::keep::Access;
 /// Place of tensors in a guarded call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardPlace {
-    /// Copies: the first byte follows a closed page. Bytes that are not a multiple of [`ALIGNMENT`] leave a gap at the other end.
+    /// Copies whose first byte follows a closed page. If the number of bytes is not a multiple of [`ALIGNMENT`], there is a gap at the
+    /// other end.
     Start,
-    /// Copies: the last byte precedes a closed page.
+    /// Copies whose last byte precedes a closed page.
     End,
-    /// The tensors themselves, where they are in timed calls too.
+    /// The tensors themselves, at the same addresses as in timed calls.
     Home,
-    /// The tensors themselves, like [`GuardPlace::Home`], and nothing shows it: the bytes around them are those of timed calls.
+    /// The tensors themselves, like [`GuardPlace::Home`]. The bytes around them are also those of timed calls, so that the kernel cannot
+    /// detect the check.
     Hidden,
 }
 
-/// Copies have the address of the tensor modulo this: that of PyTorch's own memory, which kernels may rely on.
+/// Copies have the same address as the tensor modulo this number of bytes. It is the alignment of PyTorch's memory, which kernels may
+/// rely on.
 pub const ALIGNMENT: usize = 64;
 
-/// Memory of an argument.
+/// Memory of a tensor argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMemory {
     /// Place of the parameter.
     pub parameter: usize,
     /// Address of the first byte.
     pub address: usize,
-    /// Bytes from the first to the last element.
+    /// Number of bytes from the first to the last element.
     pub nbytes: usize,
     /// True if the kernel may write to it.
     pub is_written: bool,
@@ -34,18 +37,18 @@ pub struct TensorMemory {
 /// An access outside the memory of the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StrayAccess {
-    /// Near an argument, or a write to one that is only read.
+    /// An access near an argument, or a write to a read-only argument.
     Near {
         /// Place of the parameter whose memory is nearest.
         parameter: usize,
-        /// Bytes from the first byte of its tensor.
+        /// Distance in bytes from the first byte of the tensor.
         offset: i64,
-        /// Bytes of the tensor.
+        /// Number of bytes of the tensor.
         nbytes: usize,
-        /// True for a write, which within the tensor is one to an input.
+        /// True for a write. Within the tensor, this means a write to an input.
         is_write: bool,
     },
-    /// Elsewhere.
+    /// An access to any other memory.
     Far {
         /// Name of the memory.
         place: String,

@@ -7,7 +7,7 @@ use super::{
 use crate::kernel_code::keep::{ByteRange, Keep, Reach};
 
 impl Reach {
-    /// Copies between closed pages, which the parent shares and has protected.
+    /// Returns the memory of copies between closed pages. The parent has protected the pages and shares them.
     pub(super) fn of_regions(regions: &[OverlapCopy]) -> Self {
         let keep = |region: &OverlapCopy| {
             let (start, end, is_written) = region.open();
@@ -17,7 +17,8 @@ impl Reach {
         Self { memory: regions.iter().map(keep).collect(), ..Self::default() }
     }
 
-    /// The tensors themselves: whole pages, read-only except for those with a tensor that is written to.
+    /// Returns the memory of the tensors themselves: whole pages, which are read-only unless they have a tensor that the kernel may write
+    /// to.
     pub(super) fn of_tensors(tensors: &[TensorMemory]) -> Self {
         let used: Vec<_> = tensors.iter().filter(|tensor| tensor.nbytes > 0).collect();
         let pages = |tensor: &TensorMemory| {

@@ -6,7 +6,7 @@ use super::memory::{ALIGNMENT, GuardPlace, StrayAccess, TensorMemory};
 use crate::kernel_code::keep::FILLER;
 
 pub(super) const PAGE: usize = 4096;
-/// Closed bytes on each side: address space, no memory.
+/// Bytes of closed pages on each side. They take address space but no memory.
 pub(super) const GUARD: usize = 4 << 20;
 
 /// The copy of tensors that overlap each other.
@@ -16,7 +16,7 @@ pub(super) struct OverlapCopy {
     original: usize,
     nbytes: usize,
     is_written: bool,
-    /// The mapping: closed pages, open ones, closed ones.
+    /// Address of the mapping, which has closed pages, open pages and closed pages.
     base: usize,
     total: usize,
     copy: usize,
@@ -89,7 +89,7 @@ impl OverlapCopy {
         if is_done { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// First byte and bytes of the whole mapping.
+    /// Returns the first byte and the number of bytes of the whole mapping.
     pub(super) fn mapping(&self) -> (usize, usize) {
         (self.base, self.total)
     }
@@ -108,7 +108,7 @@ impl OverlapCopy {
         let distance = |tensor: &&TensorMemory| {
             let start = self.address_of(tensor);
             let end = start + tensor.nbytes;
-            // A write within the copy is one to an input.
+            // A write within the copy is a write to an input.
             if address < start { start - address } else { (address + 1).saturating_sub(end) }
         };
         let nearest = self.tensors.iter().min_by_key(distance).unwrap_or(&self.tensors[0]);
@@ -130,7 +130,7 @@ impl OverlapCopy {
             let bytes = unsafe { slice::from_raw_parts(from as *const u8, to - from) };
             bytes.iter().position(|byte| *byte != FILLER).map(|place| from + place)
         };
-        // In front of the copy, the last byte is the nearest; behind it, the first.
+        // In front of the copy, the last changed byte is the nearest one; behind the copy, the first.
         let place = changed(first, self.copy).or_else(|| changed(end, last))?;
         Some(self.stray(place, true))
     }
