@@ -1,4 +1,4 @@
-//! The built-in author in the process of its user: a typed graph to the text of passes, without files.
+//! The built-in author in the process of its user. It turns a typed graph into the text of passes, without files.
 
 use passnet_fuse::{Choices, write_checked_passes, write_judged_parts, write_judged_passes};
 use passnet_graph::{Target, Type, TypedGraph, wire};
@@ -7,10 +7,10 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 /// Writes the passes of the built-in author for one graph.
 ///
-/// `graph` is in wire form (`docs/reference/graph-wire.md`), `types` a JSON list with the type of each value, inputs first,
-/// as `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. `judged` is `""`, or for a caller who compares
-/// each region with exact results: `whole` takes also operations whose roundings later ones enlarge, and `parts` does so for
-/// a region that lost as a whole. Returns pairs of a name and the text of a pass, in the order of their application.
+/// `graph` is in wire form (`docs/reference/graph-wire.md`), `types` a JSON list with the type of each value, inputs first, as
+/// `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. `judged` is `""`, `whole` or `parts`. A caller that compares
+/// each region with exact results uses `whole`, which also accepts operations whose rounding errors later operations amplify. It uses
+/// `parts` for a region that lost as a whole. Returns pairs of a name and the text of a pass, in the order of their application.
 #[pyfunction]
 #[pyo3(signature = (graph, types, target, judged=""))]
 pub(super) fn write_passes(
@@ -31,8 +31,8 @@ pub(super) fn write_passes(
         "parts" => write_judged_parts,
         other => return Err(PyValueError::new_err(format!("`judged` is `whole` or `parts`, not `{other}`"))),
     };
-    // Other threads of the user run meanwhile. A fault of the author leaves the graph to PyTorch: as a panic it would end the
-    // user's call.
+    // Other threads of the user run meanwhile. A panic of the author is caught, because it would end the user's call. PyTorch then runs
+    // the graph without passes.
     let written = py.detach(|| std::panic::catch_unwind(|| passes_of(graph, types, target, write)));
     written.unwrap_or_else(|_| Err("the author panicked".to_owned())).map_err(PyValueError::new_err)
 }

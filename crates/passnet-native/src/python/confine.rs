@@ -66,12 +66,12 @@ impl Sandbox {
         Self { grant, reached: sandbox::Reached::default() }
     }
 
-    /// Moves this process into its surroundings, where the scratch is empty.
+    /// Moves this process into its namespaces and its view of the file system, in which the scratch is empty.
     fn enter(&mut self) {
         self.reached = sandbox::enter(&self.grant, NAMESPACES.get());
     }
 
-    /// Gives up everything else for good; returns, by layer, `enforced` or why not.
+    /// Gives up all other rights permanently. Returns for each layer `enforced`, or the reason why not.
     fn seal(&mut self) -> BTreeMap<&'static str, String> {
         self.reached = sandbox::seal(&self.grant, std::mem::take(&mut self.reached));
         self.reached.0.clone()

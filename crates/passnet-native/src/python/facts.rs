@@ -7,7 +7,7 @@ use pyo3::{
 
 type Expected<T, K> = (Py<T>, Py<K>, Py<PyAny>);
 
-/// Objects that have to be the same as when a model was captured, and lengths, keys and members of containers.
+/// Facts that have to be the same as when a model was captured: identities of objects, and lengths, keys and members of containers.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(super) struct ModuleFacts {
@@ -39,7 +39,7 @@ impl ModuleFacts {
         Self { entries, members, items, sizes, keys, members_of, calls }
     }
 
-    /// Returns whether all is as expected. An attribute or item that is gone is not.
+    /// Returns whether all facts hold. A missing attribute or item means false.
     fn hold(&self, py: Python<'_>) -> PyResult<bool> {
         for (container, size) in &self.sizes {
             if container.bind(py).len()? != *size {
@@ -66,7 +66,7 @@ impl ModuleFacts {
         }
         for (dictionary, expected) in &self.keys {
             let (dictionary, expected) = (dictionary.bind(py), expected.bind(py));
-            // By identity: a comparison of keys could run Python code that changes the dictionary.
+            // Keys are compared by identity, because a comparison by value could run Python code that changes the dictionary.
             if dictionary.len() < expected.len()
                 || dictionary.iter().zip(expected.iter()).any(|((key, _), known)| !key.is(&known))
             {

@@ -1,4 +1,4 @@
-//! Kernel launches with little work for the host, for `passnet.kernels`.
+//! Kernel launches with little work on the host, for `passnet.kernels`.
 
 mod argument;
 mod collecting;

@@ -9,10 +9,10 @@ use pyo3::{
 use super::tensor_fields::{HostStorage, TensorFields, is_plain_tensor};
 use crate::cuda;
 
-/// Byte that outputs are overwritten with: not a number, as any floating-point type.
+/// Byte that outputs are overwritten with. The result is NaN in every floating-point type.
 const POISON: u8 = 0xFF;
 
-/// Values that a call returned, as a list.
+/// Returns the values that a call returned, as a list.
 pub(super) fn values<'py>(result: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
     if let Ok(tuple) = result.cast::<PyTuple>() {
         return tuple.iter().collect();
@@ -28,13 +28,13 @@ struct ResultMemory {
     address: usize,
     nbytes: usize,
     element: usize,
-    /// References to the storage, one of them this program's own.
+    /// Number of references to the storage, including one that this module has.
     references: usize,
     is_on_cuda: bool,
 }
 
 impl ResultMemory {
-    /// Returns the memory of a tensor of the type `torch.Tensor` itself in the memory of the host, with hardly a call of Python.
+    /// Returns the memory of a host tensor of the type `torch.Tensor` itself, with almost no calls of Python.
     fn without_python(value: &Bound<'_, PyAny>) -> Option<Self> {
         let py = value.py();
         let fields = TensorFields::get(py).filter(|_| is_plain_tensor(value))?;
@@ -51,7 +51,7 @@ impl ResultMemory {
         if !(is_on_cuda || is(intern!(py, "is_cpu"))) {
             return None;
         }
-        // Sparse tensors have none.
+        // Sparse tensors have no storage.
         let storage = value.call_method0(intern!(py, "untyped_storage")).ok()?;
         let count = py.import(intern!(py, "torch._C")).ok()?.getattr(intern!(py, "_storage_Use_Count")).ok()?;
         let number = |value: PyResult<Bound<'_, PyAny>>| value.ok()?.extract::<usize>().ok();
@@ -73,7 +73,7 @@ impl ResultMemory {
         if self.address == 0 || self.nbytes == 0 {
             return;
         }
-        // A bool is 0 or 1 to any code that reads it.
+        // Code that reads a bool expects 0 or 1.
         let byte = if self.element == 1 { 1 } else { POISON };
         // SAFETY: the storage has `nbytes` writable bytes on its device, and only the result refers to it.
         #[expect(unsafe_code, reason = "tensors are known by address")]
@@ -88,27 +88,28 @@ impl ResultMemory {
     }
 }
 
-/// Overwrites the memory of each tensor of a result without other references. Returns true if all values are of the type
-/// `torch.Tensor` itself, of numbers, or `None`: reading their attributes runs no code of a pass.
+/// Overwrites the memory of each tensor of a result without other references. Returns true if all values are numbers, `None`, or of the
+/// type `torch.Tensor` itself. Reading attributes of such values runs no code of a pass.
 pub(super) fn overwrite_all(result: &Bound<'_, PyAny>) -> bool {
     let values = values(result);
     let owned: Vec<_> = values.iter().filter(|value| is_owned(value)).collect();
     let fast: Option<Vec<_>> = owned.iter().map(|value| ResultMemory::without_python(value)).collect();
     let memories = match fast {
         Some(memories) if memories.iter().all(|memory| memory.is_free(&memories)) => memories,
-        // Python has an object for a storage, or something else refers to it. Python's own count tells which.
+        // A further reference is either a Python object for the storage or another user. Python's reference count shows which.
         _ => owned.iter().filter_map(|value| ResultMemory::of(value)).collect(),
     };
     memories.iter().filter(|memory| memory.is_free(&memories)).for_each(ResultMemory::overwrite);
     values.iter().all(is_plain)
 }
 
-/// Returns whether nothing but its result refers to a value.
+/// Returns whether only the result refers to a value.
 fn is_owned(value: &Bound<'_, PyAny>) -> bool {
     // SAFETY: `value` is a live object.
     #[expect(unsafe_code, reason = "a count that only the interpreter's own interface has")]
     let references = unsafe { pyo3::ffi::Py_REFCNT(value.as_ptr()) };
-    // One reference in the list of values, and one in the tuple or list, or the caller's if the result is the tensor itself.
+    // One reference is in the list of values. The other is in the tuple or list of the result, or is that of the caller if the result is
+    // the tensor itself.
     references == 2
 }
 
@@ -122,7 +123,7 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
         || class.is(py.get_type::<PyBool>())
 }
 
-/// Overwrites the memory of each tensor of a result that only the caller holds.
+/// Overwrites the memory of each tensor of a result to which only the caller has references.
 #[pyfunction]
 pub(super) fn overwrite(result: &Bound<'_, PyAny>) {
     overwrite_all(result);

@@ -1,4 +1,4 @@
-//! Samples of what timed calls return: a few elements of the outputs of many calls.
+//! Samples of the results of timed calls: a few elements of the outputs of many calls.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ use pyo3::{
 use super::poison::values;
 use crate::cuda::Gather;
 
-/// Outputs of which elements are noted; further ones are not.
+/// Largest number of outputs of a call that are sampled.
 const MOST_OUTPUTS: usize = 64;
-/// Elements on a device that are noted in a block; further ones are not, which is the same for both sides.
+/// Largest number of elements on a device that are sampled in a block. The limit is the same for both sides.
 const MOST_ON_DEVICE: usize = 1 << 15;
 
 /// [`SampleRule`] as a request has it.
@@ -27,18 +27,18 @@ pub(super) struct RequestedRule {
     elements: u32,
 }
 
-/// Elements that were noted so far in a block.
+/// Elements that were sampled so far in a block.
 pub(super) struct Samples {
     rule: SampleRule,
     outputs: Vec<SampledElements>,
     /// Elements of tensors on a device.
     gather: Option<Gather>,
-    /// Output, place of its bytes there, and size of each element in `gather`.
+    /// For each element in `gather`: its output, the place of its bytes there, and its size.
     gathered: Vec<(usize, usize, usize)>,
     dtypes: Dtypes,
 }
 
-/// Types of elements, by PyTorch's objects for them: their names are texts, which Python makes again for each request.
+/// Element types by PyTorch's objects for them. The objects are compared because Python makes a new text for each request of a name.
 #[derive(Default)]
 struct Dtypes(Vec<(Py<PyAny>, Option<DType>)>);
 
@@ -62,9 +62,9 @@ struct SampledElements {
 }
 
 impl Samples {
-    /// `on_device`: results are on the CUDA device whose context is current.
+    /// Makes an empty collection. `on_device` is true if results are on the CUDA device whose context is current.
     pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule, on_device: bool) -> Self {
-        // Without the memory, no elements on a device are noted.
+        // If there is no memory, no elements on a device are sampled.
         let gather = on_device.then(|| Gather::new(MOST_ON_DEVICE).ok()).flatten();
         Self {
             rule: SampleRule { seed, every, elements },
@@ -75,13 +75,13 @@ impl Samples {
         }
     }
 
-    /// Notes elements of what a timed call, counted from 0, has returned, if it is one of those that the rule takes.
+    /// Samples elements of the result of a timed call, counted from 0, if the rule selects the call.
     pub(super) fn take(&mut self, call: u64, result: &Bound<'_, PyAny>) {
         if !self.rule.takes(call) {
             return;
         }
         for (index, value) in values(result).iter().enumerate().take(MOST_OUTPUTS) {
-            // Values without plain elements are left to the comparison of whole outputs.
+            // Values without plain elements are skipped; they are checked when whole outputs are compared.
             if let Some(elements) = Elements::of(value, self.gather.is_some(), &mut self.dtypes) {
                 self.note(call, index, &elements);
             }
@@ -114,7 +114,7 @@ impl Samples {
         }
     }
 
-    /// Reads what was copied on the device.
+    /// Reads the elements that were copied on the device.
     fn collect(&mut self) -> PyResult<()> {
         let Some(gather) = self.gather.take() else { return Ok(()) };
         let copies = gather.read().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -124,7 +124,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Returns the samples as the reply has them.
+    /// Returns the samples in the form of the reply.
     pub(super) fn reply(mut self, py: Python<'_>) -> PyResult<Vec<Py<PyDict>>> {
         self.collect()?;
         let described = |output: &SampledElements| {
@@ -153,7 +153,7 @@ struct Elements {
 }
 
 impl Elements {
-    /// Returns the elements of a strided tensor of real numbers on the CPU, or on a CUDA device if those are taken.
+    /// Returns the elements of a strided tensor of real numbers on the CPU, or on a CUDA device if `on_device` is true.
     fn of(value: &Bound<'_, PyAny>, on_device: bool, dtypes: &mut Dtypes) -> Option<Self> {
         let py = value.py();
         let call = |name| value.call_method0(name).ok();

@@ -9,27 +9,28 @@ const LIBRARY: &str = "libc10.so";
 
 /// Overwrites the memory that a call has allocated and released, before the next call.
 ///
-/// On a CPU with glibc, free memory itself is overwritten. Elsewhere, the same sizes are allocated again and overwritten: an allocator
-/// mostly returns the same blocks.
+/// On a CPU with glibc, free memory itself is overwritten. Elsewhere, blocks of the same sizes are allocated again and overwritten,
+/// because an allocator mostly returns the same blocks.
 pub(super) struct Temporaries<'py> {
-    /// Makes the same allocations as a call.
+    /// Function that makes the same allocations as a call.
     allocations: Option<Bound<'py, PyAny>>,
     way: Way,
-    /// Time that all this took.
+    /// Time of overwriting so far, in nanoseconds.
     ns: u64,
 }
 
 enum Way {
-    /// Nothing is to be overwritten.
+    /// Overwrite nothing.
     Nothing,
-    /// Free memory, from the first call on.
+    /// Overwrite free memory; the session begins at the first call.
     Undecided,
     Free(Session),
     Again,
 }
 
 impl<'py> Temporaries<'py> {
-    /// `allocations`: makes the same allocations as a call; `None` if a call releases nothing. `on_device`: they are on a device.
+    /// `allocations` is a function that makes the same allocations as a call; `None` if a call releases no memory. `on_device` is true if
+    /// the allocations are on a device.
     pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool) -> Self {
         let way = match (on_device, allocations.is_some()) {
             (_, false) => Way::Nothing,
@@ -39,12 +40,12 @@ impl<'py> Temporaries<'py> {
         Self { allocations, way, ns: 0 }
     }
 
-    /// Nanoseconds of overwriting so far.
+    /// Returns the nanoseconds of overwriting so far.
     pub(super) fn ns(&self) -> u64 {
         self.ns
     }
 
-    /// Counts what took so long as overwriting too.
+    /// Sets the nanoseconds of overwriting, to count other work as overwriting as well.
     pub(super) fn set_ns(&mut self, ns: u64) {
         self.ns = ns;
     }
@@ -58,7 +59,7 @@ impl<'py> Temporaries<'py> {
         }
     }
 
-    /// Overwrites. Several `sets` of blocks at a time reach further free ones, where free memory is not known.
+    /// Overwrites the memory. Where free memory is not known, several `sets` of blocks at a time reach more free blocks.
     pub(super) fn overwrite(&mut self, sets: usize) -> PyResult<()> {
         if let Way::Nothing = self.way {
             return Ok(());
@@ -79,7 +80,7 @@ impl<'py> Temporaries<'py> {
         Ok(())
     }
 
-    /// Ends it after the last call. Returns the nanoseconds that this took.
+    /// Ends the overwriting after the last call. Returns the nanoseconds of overwriting.
     pub(super) fn end(&mut self) -> u64 {
         if let Way::Nothing = self.way {
             return 0;

@@ -1,6 +1,6 @@
-//! Places of a few fields in the objects of PyTorch, found by tensors whose values are known.
+//! Offsets of a few fields in PyTorch's objects, found with tensors whose values are known.
 //!
-//! Between two timed calls, the memory of each result is looked up. Asking Python takes longer than a short call.
+//! Between two timed calls, the memory of each result has to be found, and asking Python for it would take longer than a short call.
 
 use std::ptr;
 
@@ -12,11 +12,12 @@ use pyo3::{
 };
 
 const WORD: usize = size_of::<usize>();
-/// Bytes of the objects that are searched. They are longer in each version of PyTorch 2.
+/// Bytes of the objects that are searched. The objects are larger than this in each version of PyTorch 2.
 const PYTHON_BYTES: usize = 4 * WORD;
 const TENSOR_BYTES: usize = 16 * WORD;
 const STORAGE_BYTES: usize = 8 * WORD;
-/// From the address of the data to the device in a storage: the address, and the data's owner and its release.
+/// Bytes from the address of the data to the device in a storage. Between them are the address, the owner of the data and its release
+/// function.
 const DEVICE: usize = 3 * WORD;
 /// Kinds of devices.
 const CPU: u8 = 0;
@@ -25,11 +26,11 @@ const META: u8 = 14;
 /// Offsets of fields in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TensorFields {
-    /// The tensor in the Python object.
+    /// Offset of the tensor in the Python object.
     tensor: usize,
-    /// The storage in the tensor.
+    /// Offset of the storage in the tensor.
     storage: usize,
-    /// In the storage: address and bytes of the data, and the number of references.
+    /// Offsets in the storage: address and bytes of the data, and the number of references.
     data: usize,
     nbytes: usize,
     references: usize,
@@ -59,7 +60,7 @@ pub(super) fn is_plain_tensor(value: &Bound<'_, PyAny>) -> bool {
 }
 
 impl TensorFields {
-    /// Returns the fields, or `None` if the objects of this version of PyTorch look otherwise.
+    /// Returns the fields, or `None` if the objects of this version of PyTorch have another layout.
     pub(super) fn get(py: Python<'_>) -> Option<Self> {
         static FIELDS: PyOnceLock<Option<TensorFields>> = PyOnceLock::new();
         *FIELDS.get_or_init(py, || Self::find(py).ok().flatten())
@@ -70,7 +71,7 @@ impl TensorFields {
         let (tensors, _views) = probes(&empty)?;
         let known = tensors.iter().map(Known::of).collect::<PyResult<Vec<_>>>()?;
         let Some(fields) = Self::search(&known) else { return Ok(None) };
-        // Python has no object for the storages of further tensors, as it has none for those of results.
+        // The storages of these tensors have no Python objects, like the storages of results.
         let (tensors, _views) = probes(&empty)?;
         let mut is_right = true;
         for (views, tensor) in tensors.iter().enumerate() {
@@ -106,7 +107,7 @@ impl TensorFields {
             storage,
             data: find(|known| known.data, usize::MAX)?,
             nbytes: find(|known| known.nbytes, usize::MAX)?,
-            // The upper half counts other references.
+            // The upper half of the word counts other references.
             references: find(|known| known.references, u32::MAX as usize)?,
         })
     }
@@ -145,7 +146,7 @@ impl<'py> Known<'py> {
 
 type Tensors<'py> = Vec<Bound<'py, PyAny>>;
 
-/// Returns tensors, the first without views, the next one with one, and so on, and the views.
+/// Returns tensors and their views. The first tensor has no views, the second has one view, and so on.
 fn probes<'py>(empty: &Bound<'py, PyAny>) -> PyResult<(Tensors<'py>, Tensors<'py>)> {
     let (mut tensors, mut views) = (Vec::new(), Vec::new());
     for (number, count) in [3, 1000, 77, 5000].into_iter().enumerate() {
@@ -163,7 +164,7 @@ fn is_address(word: usize) -> bool {
     (1 << 16..1 << 48).contains(&word) && word.is_multiple_of(WORD)
 }
 
-/// A word of an object of PyTorch.
+/// Reads a word of an object of PyTorch.
 fn word(address: usize) -> usize {
     // SAFETY: the callers pass addresses in objects that are alive, and checked offsets.
     #[expect(unsafe_code, reason = "fields are known by address")]

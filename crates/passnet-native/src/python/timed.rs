@@ -21,8 +21,8 @@ use crate::{
     timing::{BlockCalls, TimedCall, monotonic_ns, time_block},
 };
 
-/// Source of the contents of one input: call `i` sees the window of number `(start + i * step) % windows`, to which the values of
-/// the addend from number `(addend_start + i * addend_step) % addends` on are added.
+/// Source of the contents of one input. Call `i` sees window number `(start + i * step) % windows`. The values of the addend, from number
+/// `(addend_start + i * addend_step) % addends` on, are added to the window.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct ContentSource {
@@ -41,18 +41,19 @@ pub(super) struct ContentSource {
     dtype: String,
     /// Address of the addend; 0 if there is none.
     addend: usize,
-    /// Values of the addend.
+    /// Number of values of the addend.
     addends: u64,
     addend_start: u64,
     addend_step: u64,
-    /// Bounds of sums.
+    /// Lower bound of sums. `high` is the upper bound.
     low: Option<f64>,
     high: Option<f64>,
-    /// Does the same on the device for the number of a window, that of a value of the addend, and that of a set.
+    /// Function that computes the content on the device. Its arguments are the number of the window, of the first addend value and of the
+    /// set.
     sum: Option<Py<PyAny>>,
 }
 
-/// Bytes of a content that are computed at a time to be compared, which fit into the cache.
+/// Bytes of a content that are computed and compared at a time, so that they fit into the cache.
 const PART: usize = 1 << 14;
 
 /// Returns whether the memory at `address` has the content of a call, for a source in the memory of the host.
@@ -61,7 +62,7 @@ pub(super) fn has_content(source: ContentSource, call: usize, address: usize) ->
     if source.nbytes == 0 {
         return Ok(true);
     }
-    // SAFETY: the caller vouches for the address: a storage of `nbytes` bytes, which it keeps alive.
+    // SAFETY: the caller guarantees that the address is a storage of `nbytes` bytes that it keeps alive.
     #[expect(unsafe_code, reason = "tensors are known by address")]
     let now = unsafe { std::slice::from_raw_parts(address as *const u8, source.nbytes) };
     let (values, sum) = source.on_host(call)?;
@@ -100,7 +101,7 @@ impl ContentSource {
         (nth(self.start, self.step, self.windows), nth(self.addend_start, self.addend_step, self.addends))
     }
 
-    /// Returns the window of a call, which has at least one byte, and what is added to it, in the memory of the host.
+    /// Returns the window of a call, which must have at least one byte, and the addend, both in host memory.
     fn on_host(&self, call: usize) -> PyResult<(&[u8], Option<Sum<'_>>)> {
         let (number, shift) = self.place(call);
         // SAFETY: `passnet._worker.pools` vouches for the addresses: memory that holds all windows and addends, which it keeps alive.
@@ -115,7 +116,7 @@ impl ContentSource {
         Ok((values, Some(Sum { dtype, addend, shift, bounds: (self.low, self.high) })))
     }
 
-    /// Copies the window of a call to the tensor of a set, on the device whose timer it is or on the CPU.
+    /// Copies the content of a call to the tensor of a set, on the device of the timer or on the CPU.
     fn fill(&self, py: Python<'_>, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
         if let Some(device) = device {
             let (number, shift) = self.place(call);
@@ -146,19 +147,19 @@ impl ContentSource {
     }
 }
 
-/// A Python callable under the clock.
+/// A Python callable that is timed.
 struct PyCalls<'py> {
     callable: Bound<'py, PyAny>,
-    /// Two sets of arguments: the set of the kept call does not change, and other calls use the other set.
+    /// Two sets of arguments. The set of the kept call does not change, and other calls use the other set.
     sets: Vec<Bound<'py, PyTuple>>,
     set: usize,
     kept_set: usize,
     sources: Vec<ContentSource>,
-    /// Untimed calls at the beginning.
+    /// Number of untimed calls at the beginning.
     warmup: usize,
-    /// Called before each call, after the copies: the state of the module and of generators is set again.
+    /// Function that is called before each call, after the copies. It resets the state of the module and of generators.
     restore: Option<Bound<'py, PyAny>>,
-    /// Overwrite the memory of unused results.
+    /// True to overwrite the memory of unused results.
     overwrites: bool,
     temporaries: Temporaries<'py>,
     sweeper: Option<Sweeper>,
@@ -167,7 +168,7 @@ struct PyCalls<'py> {
     kept: Option<Bound<'py, PyAny>>,
     digests: Vec<String>,
     samples: Option<Samples>,
-    /// Guard the kernels of some calls.
+    /// True to guard the kernels of some calls.
     guards: bool,
 }
 
@@ -176,7 +177,7 @@ impl TimedCall for PyCalls<'_> {
 
     fn prepare(&mut self, call: usize) -> PyResult<()> {
         self.temporaries.begin();
-        // Untimed calls may share a content, unless they change it.
+        // Untimed calls may use the same content, unless they change it.
         if call == 0 || call >= self.warmup || self.restore.is_some() {
             let py = self.callable.py();
             self.sources.iter().try_for_each(|source| source.fill(py, call, self.set, self.cuda.as_ref()))?;
@@ -208,7 +209,7 @@ impl TimedCall for PyCalls<'_> {
 
     fn guarded(&mut self, timed: u64) -> PyResult<Option<u64>> {
         let word = if self.guards { random_word()? } else { 0 };
-        // The number is below that of all calls in every other block.
+        // The number is below the number of timed calls in about every second block.
         Ok(self.guards.then_some(word % (2 * timed).max(1)))
     }
 
@@ -220,7 +221,7 @@ impl TimedCall for PyCalls<'_> {
         set_side(None);
         self.last = Some(result?);
         self.finish(false)?;
-        // After a fork, the first writes to pages take longer, and caches have other content.
+        // After a fork, the first writes to pages take longer and caches have other content, so one more untimed call is made.
         self.prepare(call)?;
         self.call()?;
         self.finish(false)?;
@@ -252,7 +253,7 @@ impl TimedCall for PyCalls<'_> {
             self.kept_set = self.set;
             self.set = (self.set + 1) % self.sets.len();
             let before = self.kept.replace(result);
-            // A result that is kept changes which blocks are free, now and when the former one is released.
+            // Keeping a result changes which blocks are free, now and when the former kept result is released.
             self.temporaries.overwrite(2)?;
             let Some(before) = before else { return Ok(()) };
             result = before;
@@ -260,8 +261,8 @@ impl TimedCall for PyCalls<'_> {
         if self.overwrites {
             let (begin, before) = (monotonic_ns(), self.temporaries.ns());
             let is_plain = overwrite_all(&result);
-            // It takes longer for tensors with memory of their own than for views of one tensor, although a call that returns
-            // them is not slower. Reading a tensor of another type may run code of the pass, whose time counts.
+            // Overwriting takes longer for separate tensors than for views of one tensor, although a call that returns them is not
+            // slower, so this time is not counted. Reading a tensor of another type may run code of the pass, whose time counts.
             if is_plain {
                 if let Some(cuda) = &self.cuda {
                     cuda.synchronize()?;
@@ -275,7 +276,7 @@ impl TimedCall for PyCalls<'_> {
     }
 }
 
-/// Content id of the bytes of a contiguous tensor in the memory of the host; empty for anything else.
+/// Returns the content id of the bytes of a contiguous tensor in host memory; empty for any other value.
 fn digest(value: &Bound<'_, PyAny>) -> String {
     let of_tensor = || -> PyResult<String> {
         let py = value.py();
@@ -297,8 +298,7 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 }
 
 /// Calls `callable(*arguments[set])`, first `warmup` times untimed, then `trials` times `calls` times between two readings of
-/// CLOCK_MONOTONIC. The result of one timed call is kept, with the set that it saw; the draw of that call is
-/// [`time_block`]'s.
+/// CLOCK_MONOTONIC. The result of one timed call is kept, with the set of its arguments. [`time_block`] draws this call.
 ///
 /// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`ContentSource`]). `restore`:
 /// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is

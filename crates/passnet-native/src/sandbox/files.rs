@@ -14,7 +14,7 @@ use super::grant::Grant;
 
 /// Landlock version that the rules are written for. An older kernel enforces the part that it knows.
 const WRITTEN_FOR: ABI = ABI::V7;
-/// Of a `/proc` that shows all processes: what programs ask about the machine.
+/// Files with facts about the machine that programs may read in a `/proc` that shows all processes.
 const MACHINE: [&str; 12] = [
     "cpuinfo",
     "meminfo",
@@ -30,15 +30,15 @@ const MACHINE: [&str; 12] = [
     "driver",
 ];
 
-/// Denies all other files to this thread and to its children. `own_proc`: `/proc` shows only processes of this namespace.
-/// `own_mounts`: all writable mounts belong to this process.
+/// Denies this thread and its children access to all files that are not granted. `own_proc` is true if `/proc` shows only processes of
+/// this namespace. `own_mounts` is true if all writable mounts belong to this process.
 pub(super) fn restrict(grant: &Grant, own_proc: bool, own_mounts: bool) -> io::Result<()> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    // CUDA names its threads in files that it opens as if to shorten them, and does not start where it may not.
+    // CUDA writes the names of its threads to files that it opens with truncation, and does not start without this right.
     let rewrite = read | AccessFs::WriteFile | AccessFs::Truncate;
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let all = AccessFs::from_all(WRITTEN_FOR);
-    // Programs are started from the list only, and nothing needs sockets or devices in its scratch.
+    // Programs are started only from the list, and no pass needs sockets or devices in its scratch.
     let write = all & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock);
     let write = write & !BitFlags::from(AccessFs::IoctlDev);
 

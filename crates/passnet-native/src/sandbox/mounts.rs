@@ -12,7 +12,7 @@ const INODES_PER_MIB: u64 = 64;
 /// Size of the private `/dev/shm`, in bytes.
 const SHM_BYTES: u64 = 64 << 20;
 
-/// Copies the table of mounts, and puts the scratch in place of its directory.
+/// Makes a private copy of the mount table, and mounts the scratch on its directory.
 pub(super) fn make_private(grant: &Grant) -> io::Result<()> {
     unshare(libc::CLONE_NEWNS)?;
     let private = MountAttr { propagation: libc::MS_PRIVATE, ..MountAttr::default() };
@@ -33,14 +33,14 @@ fn mount_memory(target: &Path, bytes: u64, inodes: u64) -> io::Result<()> {
     mount(Path::new("tmpfs"), target, "tmpfs", libc::MS_NOSUID | libc::MS_NODEV, &options)
 }
 
-/// Puts a `/proc` in place that shows the processes of this namespace.
+/// Mounts a `/proc` that shows the processes of this namespace.
 pub(super) fn mount_proc() -> io::Result<()> {
     let proc = Path::new("/proc");
     mount(proc, proc, "proc", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC, "")
 }
 
-/// Limits the numbers for processes and threads of this namespace, where these have a separate limit (Linux 6.14).
-/// On older kernels the file is the limit of the whole system, and is left alone.
+/// Limits the number of processes and threads of this namespace, if namespaces have a separate limit (Linux 6.14). On older kernels, the
+/// file is the limit of the whole system and is not changed.
 pub(super) fn limit_processes(most: u32) -> io::Result<()> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
@@ -51,8 +51,8 @@ pub(super) fn limit_processes(most: u32) -> io::Result<()> {
     fs::write("/proc/sys/kernel/pid_max", most.to_string())
 }
 
-/// Makes all mounts read-only except the writable ones of the grant. In `/proc`, only the files of this process can be written:
-/// CUDA names its threads there, and does not start without this right.
+/// Makes all mounts read-only except the writable ones of the grant. In `/proc`, only the files of this process can be written: CUDA
+/// writes the names of its threads there and does not start without this right.
 pub(super) fn make_read_only(grant: &Grant) -> io::Result<()> {
     let set = MountAttr { set: libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, ..MountAttr::default() };
     mount_setattr(Path::new("/"), true, &set)?;

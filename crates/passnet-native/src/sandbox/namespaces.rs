@@ -1,4 +1,4 @@
-//! Namespaces of the kernel: made once where that is slow, entered by each worker.
+//! Namespaces of the kernel. Those that are slow to make are made once, and each worker enters them.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use super::sys;
 /// Namespaces that the fork server prepares for its workers.
 #[derive(Debug)]
 pub struct Namespaces {
-    /// Each with the flag that names its kind. Empty where they could not be made.
+    /// Shared namespaces, each with the flag of its kind. Empty if they could not be made.
     shared: Vec<(File, libc::c_int)>,
     /// Reason why `shared` is empty.
     refusal: Option<String>,
@@ -20,8 +20,8 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes them. A user other than root needs a user namespace first, which a process with several threads cannot
-    /// enter: call this early.
+    /// Makes the shared namespaces. A user other than root needs a user namespace first, which a process with several threads cannot
+    /// enter, so this must be called early.
     pub fn prepare() -> Self {
         let gained = match sys::is_admin() {
             Ok(true) => Ok(()),
@@ -35,8 +35,8 @@ impl Namespaces {
         }
     }
 
-    /// Makes the next child process 1 of a new PID namespace. Undo it with [`Self::restore_for_children`]: a namespace
-    /// takes no children once its first one has ended.
+    /// Makes the next child process 1 of a new PID namespace. Undo this with [`Self::restore_for_children`]: a namespace accepts no
+    /// further processes once its first process has ended.
     ///
     /// # Errors
     /// If the kernel or the user's rights do not allow it.
@@ -50,7 +50,7 @@ impl Namespaces {
     /// Makes later children share the PID namespace of this process again.
     ///
     /// # Errors
-    /// None that is known, where [`Self::unshare_for_next_child`] succeeded.
+    /// If the system call fails. No such case is known after [`Self::unshare_for_next_child`] has succeeded.
     pub fn restore_for_children(&self) -> io::Result<()> {
         match &self.processes {
             Some(own) => sys::setns(own.as_fd(), libc::CLONE_NEWPID),
@@ -58,7 +58,7 @@ impl Namespaces {
         }
     }
 
-    /// Moves this process into the network without interfaces and what goes with it.
+    /// Moves this process into the shared namespaces, such as the network without interfaces.
     pub(super) fn enter_network(&self) -> io::Result<()> {
         if let Some(refusal) = &self.refusal {
             return Err(io::Error::other(refusal.clone()));
@@ -67,7 +67,7 @@ impl Namespaces {
     }
 }
 
-/// Becomes administrator of a user namespace in which the user is still the same.
+/// Makes this process administrator of a new user namespace in which its user is unchanged.
 fn gain_administration() -> io::Result<()> {
     let (user, group) = sys::user_and_group();
     sys::unshare(libc::CLONE_NEWUSER)?;
@@ -78,19 +78,21 @@ fn gain_administration() -> io::Result<()> {
 
 /// Returns whether a process that has left this PID namespace for its children may enter it again.
 ///
-/// The kernel asks for administration of the user namespace that owns it. An administrator of a user namespace made by
-/// [`gain_administration`], as an ordinary user or root of a container is, may leave and not come back; the first child would be the only one.
+/// The kernel asks for administration of the user namespace that owns it. An ordinary user, or root of a container, is only administrator
+/// of a user namespace made by [`gain_administration`]. Such a process may leave and cannot come back, so the first child would be the
+/// only one.
 fn can_come_back(own: &File) -> bool {
     std::thread::scope(|scope| {
         let trial = std::thread::Builder::new().spawn_scoped(scope, || {
-            // The thread ends at once, and no child of it is ever made.
+            // The thread ends at once and never has children.
             sys::unshare(libc::CLONE_NEWPID).and_then(|()| sys::setns(own.as_fd(), libc::CLONE_NEWPID))
         });
         trial.is_ok_and(|thread| matches!(thread.join(), Ok(Ok(()))))
     })
 }
 
-/// Namespaces are left by a thread at a time; the one that makes these ends at once, and only the descriptors hold them.
+/// Makes the shared namespaces in a separate thread, because only the calling thread changes its namespaces. The thread ends at once, and
+/// the descriptors keep the namespaces alive.
 fn make_shared() -> io::Result<Vec<(File, libc::c_int)>> {
     let maker = std::thread::Builder::new().spawn(|| {
         sys::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)?;

@@ -1,4 +1,4 @@
-//! The system calls behind the sandbox, with errors instead of numbers.
+//! System calls of the sandbox, with errors instead of status numbers.
 
 use std::{
     ffi::CString,
@@ -21,13 +21,13 @@ fn c_path(path: &Path) -> io::Result<CString> {
 
 /// Leaves namespaces for new ones (`CLONE_NEW*`).
 pub(super) fn unshare(flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: takes flags only; no memory is shared with anything of ours.
+    // SAFETY: takes flags only and accesses no memory of this program.
     #[expect(unsafe_code, reason = "a system call")]
     let status = unsafe { libc::unshare(flags) };
     check(status.into()).map(drop)
 }
 
-/// Moves this thread (its later children, for process namespaces) into a namespace.
+/// Moves this thread into a namespace. For a process namespace, moves later children of the thread.
 pub(super) fn setns(namespace: BorrowedFd<'_>, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: a live descriptor and a flag.
     #[expect(unsafe_code, reason = "a system call")]
@@ -35,7 +35,7 @@ pub(super) fn setns(namespace: BorrowedFd<'_>, kind: libc::c_int) -> io::Result<
     check(status.into()).map(drop)
 }
 
-/// Mounts a file system of a kind, or (`kind` empty) binds `source`.
+/// Mounts a file system of a kind. If `kind` is empty, binds `source`.
 pub(super) fn mount(source: &Path, target: &Path, kind: &str, flags: libc::c_ulong, data: &str) -> io::Result<()> {
     let (source, target) = (c_path(source)?, c_path(target)?);
     let (kind, data) = (c_path(Path::new(kind))?, c_path(Path::new(data))?);
@@ -55,7 +55,7 @@ pub(super) struct MountAttr {
     pub(super) user_namespace: u64,
 }
 
-/// Changes a mount, or with `recursive` all below it.
+/// Changes a mount; with `recursive`, also all mounts below it.
 pub(super) fn mount_setattr(target: &Path, recursive: bool, attributes: &MountAttr) -> io::Result<()> {
     let target = c_path(target)?;
     let flags = if recursive { libc::AT_RECURSIVE } else { 0 };
@@ -76,7 +76,7 @@ pub(super) fn mount_setattr(target: &Path, recursive: bool, attributes: &MountAt
 
 /// `prctl` with integer arguments.
 pub(super) fn prctl(option: libc::c_int, argument: libc::c_ulong, second: libc::c_ulong) -> io::Result<libc::c_long> {
-    // SAFETY: the options used here take integers and touch no memory of ours.
+    // SAFETY: the options used here take integers and access no memory of this program.
     #[expect(unsafe_code, reason = "a system call")]
     let status = unsafe { libc::prctl(option, argument, second, 0, 0) };
     check(status.into())
@@ -106,17 +106,17 @@ pub(super) fn is_admin() -> io::Result<bool> {
     Ok(sets[0] & (1 << CAP_SYS_ADMIN) != 0)
 }
 
-/// User and group of this process.
+/// Returns the user and the group of this process.
 pub(super) fn user_and_group() -> (u32, u32) {
-    // SAFETY: both cannot fail.
+    // SAFETY: both calls take no arguments and cannot fail.
     #[expect(unsafe_code, reason = "system calls")]
     unsafe {
         (libc::geteuid(), libc::getegid())
     }
 }
 
-/// Installs a filter of system calls for all threads. It must not cost speculation: programs under the filter are timed
-/// against programs without it.
+/// Installs a filter of system calls for all threads. The filter must not switch off speculative execution, because programs under the
+/// filter are timed against programs without it.
 pub(super) fn set_filter(program: &[seccompiler::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };

@@ -15,14 +15,14 @@ use super::sys;
 /// Flags of `clone` that make namespaces: user, mount, process, network, IPC, UTS, cgroup, time.
 const NEW_NAMESPACES: u64 = 0x7e02_0080;
 
-/// `libc` has no name for it on aarch64. New system calls have the same number on all architectures.
+/// Number of `fchmodat2`, for which `libc` has no name on aarch64. New system calls have the same number on all architectures.
 const SYS_FCHMODAT2: libc::c_long = 452;
 
 macro_rules! numbers {
     ($($name:ident)*) => { &[$(libc::$name),*] };
 }
 
-/// Allowed with any arguments.
+/// System calls that are allowed with any arguments.
 #[rustfmt::skip]
 const ALLOWED: &[libc::c_long] = numbers![
     // Files by descriptor
@@ -63,7 +63,7 @@ const ALLOWED: &[libc::c_long] = numbers![
     SYS_getrandom
 ];
 
-/// Allowed too: what other architectures no longer have.
+/// Further allowed system calls, which newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const OLD: &[libc::c_long] = numbers![
@@ -75,7 +75,7 @@ const OLD: &[libc::c_long] = numbers![
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[libc::c_long] = &[];
 
-/// Puts this process and all that it starts under the list.
+/// Restricts this process and all processes that it starts to the list.
 pub(super) fn restrict() -> io::Result<()> {
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0)?;
     sys::set_filter(&program().map_err(io::Error::other)?)
@@ -90,7 +90,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     };
     rules.insert(libc::SYS_clone, only(0, SeccompCmpOp::MaskedEq(NEW_NAMESPACES), 0)?);
     rules.insert(libc::SYS_socketpair, only(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?);
-    // It may not outlive its parent.
+    // The process must not disable the signal at the death of its parent.
     rules.insert(libc::SYS_prctl, only(0, SeccompCmpOp::Ne, libc::PR_SET_PDEATHSIG as u64)?);
     let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
     SeccompFilter::new(rules, unknown, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()

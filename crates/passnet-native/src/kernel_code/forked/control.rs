@@ -1,4 +1,4 @@
-//! State of a forked process, which its parent sees.
+//! State of a forked process, which its parent can read.
 
 use std::{
     ptr,
@@ -18,7 +18,7 @@ pub(super) fn page() -> (usize, usize) {
     (start, start + size_of::<ControlPage>())
 }
 
-/// State of a forked process, which its parent sees.
+/// State of a forked process, which its parent can read.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub(super) struct Control {

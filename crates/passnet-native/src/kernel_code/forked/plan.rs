@@ -52,7 +52,7 @@ pub(super) struct Plan<'m> {
     pub(super) patches: &'m [(usize, usize)],
     /// First byte of the image, end of its code, end.
     pub(super) image: (usize, usize, usize),
-    /// First byte and bytes of the stack of handlers.
+    /// First byte and number of bytes of the stack of handlers.
     pub(super) alternate: (usize, usize),
     /// First byte and end of the Linux kernel's pages with the clock.
     pub(super) clock: (usize, usize),
@@ -106,7 +106,7 @@ impl PlanMemory {
         }
     }
 
-    /// First byte and bytes of the stack of handlers.
+    /// First byte and number of bytes of the stack of handlers.
     pub(super) fn alternate(&self) -> (usize, usize) {
         (self.private.base, ALTERNATE)
     }

@@ -1,4 +1,4 @@
-//! Conversion of arguments of Python to words of a launch.
+//! Conversion of Python arguments to words of a launch.
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -9,7 +9,7 @@ use pyo3::{
 
 use crate::cuda::Grid;
 
-/// Way in which an argument reaches the kernel.
+/// Kind of a parameter, which determines how an argument is passed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Pointer,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// From `*`, `i`, `f` or `d`.
+    /// Parses the codes `*`, `i`, `f` and `d`.
     pub(super) fn parse(code: char) -> PyResult<Self> {
         match code {
             '*' => Ok(Self::Pointer),
@@ -35,7 +35,7 @@ pub(super) fn address(tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
     tensor.call_method0(intern!(tensor.py(), "data_ptr"))?.extract()
 }
 
-/// Returns the bits of an integer, of either sign.
+/// Returns the bits of a signed or unsigned integer.
 pub(super) fn integer(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     value.extract::<i64>().map(i64::cast_unsigned).or_else(|_| value.extract::<u64>())
 }
@@ -62,7 +62,7 @@ pub(super) fn grid_of(value: &Bound<'_, PyAny>) -> PyResult<Grid> {
     Ok(grid)
 }
 
-/// Returns the stream that PyTorch would use now, found by its own function.
+/// Returns the current stream of PyTorch, found by PyTorch's function.
 pub(super) fn current_stream(function: &Py<PyAny>, py: Python<'_>, device: i32) -> PyResult<usize> {
     function.bind(py).call1((device,))?.extract()
 }

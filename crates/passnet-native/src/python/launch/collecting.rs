@@ -1,4 +1,4 @@
-//! Launches that are handed to a collector and not made, to learn which kernels a function needs before it is called.
+//! Collection of launches: they are passed to a collector and not made, to find the kernels that a function needs before it is called.
 
 use std::cell::RefCell;
 
@@ -11,8 +11,8 @@ thread_local! {
     static COLLECTOR: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
 }
 
-/// In this thread, Triton kernels are no longer launched: `collector(function, arguments, named)` is called instead, and functions with
-/// plans run their Python code. `None` ends this.
+/// Begins a collection in this thread: instead of a launch of a Triton kernel, `collector(function, arguments, named)` is called.
+/// Functions with plans run their Python code meanwhile. `None` ends the collection.
 #[pyfunction]
 #[pyo3(signature = (collector))]
 pub(crate) fn collect_launches(collector: Option<Py<PyAny>>) {
@@ -23,14 +23,14 @@ pub(super) fn is_collecting() -> bool {
     COLLECTOR.with_borrow(Option::is_some)
 }
 
-/// Hands a launch to the collector of this thread. Returns false if there is none.
+/// Passes a launch to the collector of this thread. Returns false if there is no collector.
 pub(super) fn collected(
     py: Python<'_>,
     function: &Py<PyAny>,
     arguments: &Bound<'_, PyTuple>,
     named: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<bool> {
-    // Not called while it is borrowed: it is Python code, which may end the collection.
+    // The collector is not called while it is borrowed: it is Python code, which may end the collection.
     let Some(collector) = COLLECTOR.with_borrow(|collector| collector.as_ref().map(|found| found.clone_ref(py))) else {
         return Ok(false);
     };

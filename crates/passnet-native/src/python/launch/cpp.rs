@@ -1,4 +1,4 @@
-//! Functions of C++ that the system's compiler has compiled.
+//! Kernels in C++ that the system's compiler has compiled.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -27,15 +27,16 @@ use crate::{
 static HOOK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 static IS_HOOKED: AtomicBool = AtomicBool::new(false);
 
-/// From now on each call of a C++ kernel runs within the context manager that `hook(name)` gives; `None` ends that.
+/// Makes each call of a C++ kernel run within the context manager that `hook(name)` returns. `None` ends this.
 #[pyfunction]
 pub(crate) fn set_kernel_hook(hook: Option<Py<PyAny>>) {
     IS_HOOKED.store(hook.is_some(), Ordering::Relaxed);
     *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = hook;
 }
 
-/// From now on C++ kernels are called in processes that have nothing but their tensors: copies that lie at the `start` or at
-/// the `end` of open pages between closed ones, or the tensors themselves (`home`; `hidden`, if nothing else differs from timed calls). `None` ends that.
+/// Makes C++ kernels run in processes that have only their tensors. `side` is `start` or `end` for copies at the start or the end of open
+/// pages between closed pages, or `home` for the tensors themselves. `hidden` also uses the tensors themselves, and the kernel cannot
+/// detect the check. `None` ends this.
 #[pyfunction]
 pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
     kernel_code::set_side(match side {
@@ -116,7 +117,7 @@ impl CppLauncher {
 }
 
 impl CppLauncher {
-    /// Calls the kernel with nothing but its tensors, and records other accesses.
+    /// Calls the kernel with access only to its tensors, and records other accesses.
     fn call_guarded(
         &self,
         py: Python<'_>,
@@ -149,7 +150,7 @@ impl CppLauncher {
         Ok(())
     }
 
-    /// Does the work within the hook, where there is one.
+    /// Does the work within the hook, if there is one.
     fn hooked(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
         if !is_hooked() {
             return work();

@@ -27,7 +27,7 @@ pub(crate) struct CudaLauncher {
     loaded: Mutex<Vec<LoadedFunction>>,
 }
 
-/// A function in the shape it was last launched in. The modules live as long as the launcher.
+/// A function with the block shape of its last launch. The modules live as long as the launcher.
 #[derive(Debug)]
 struct LoadedFunction {
     device: i32,
@@ -64,13 +64,13 @@ impl CudaLauncher {
             let same = loaded.kernels.iter().find(|(shape, bytes, _)| (*shape, *bytes) == (block, shared_bytes));
             Some(same.map(|(_, _, kernel)| *kernel))
         };
-        // Bound first: in the head of the `match` the lock would be held through its arms.
+        // The value is bound first: in the head of the `match`, the lock would be held through all arms.
         let before = known(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner));
         match before {
             Some(Some(kernel)) => return Ok(kernel),
             Some(None) => {}
             None => {
-                // Not under the lock: the compiler is Python, and may let another thread run that launches.
+                // The compiler does not run under the lock: it is Python code, and may let another thread run that launches kernels.
                 let code = self.compile.bind(py).call1((device,))?;
                 let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes())?;
                 let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,16 +16,16 @@ pub(super) struct Function {
     pub(super) entry: Entry,
     /// Stack to clear before a call; `None` for a kernel that was not judged, which is called directly.
     pub(super) stack: Option<StackUse>,
-    /// The parameters that are a range, where the signature has one.
+    /// The parameters that are a range, if the signature has a range.
     pub(super) range: Option<Range>,
 }
 
 thread_local! {
-    /// True once PyTorch has set how many threads this thread may use.
+    /// True once PyTorch has set the number of threads that this thread may use.
     static KNOWS_THREADS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has PyTorch set the number of threads of a parallel loop in this thread, which it does when it is first asked for it.
+/// Makes PyTorch set the number of threads of a parallel loop in this thread. PyTorch does this when it is first asked for the number.
 fn set_threads(py: Python<'_>) -> PyResult<()> {
     if !KNOWS_THREADS.get() {
         py.import("torch")?.call_method0("get_num_threads")?;
@@ -39,11 +39,11 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// Fails where a kernel with a range is called and PyTorch cannot be asked for its threads.
+    /// If the kernel has a range and PyTorch's number of threads cannot be read.
     ///
     /// # Safety
     ///
-    /// There is a word for each of its parameters, and the memory that it touches through them is there.
+    /// There must be a word for each parameter, and the memory that the function accesses through them must be valid.
     #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
     pub(super) unsafe fn call(self, py: Python<'_>, words: &[u64]) -> PyResult<()> {
         if self.begin(py)? {
@@ -53,7 +53,7 @@ impl Function {
         Ok(())
     }
 
-    /// Counts a launch and prepares it. Returns whether it is to be made.
+    /// Counts a launch and prepares it. Returns whether the launch should be made.
     ///
     /// # Errors
     ///

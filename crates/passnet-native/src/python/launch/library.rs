@@ -1,4 +1,4 @@
-//! Kernels in C++ as they are loaded: from a judged object, or from a shared library where judging is off.
+//! Loaded kernels in C++: from a judged object, or from a shared library if judging is off.
 
 use std::{ffi::CString, sync::OnceLock};
 
@@ -21,8 +21,8 @@ fn is_judging() -> bool {
     *IS_JUDGING.get_or_init(|| std::env::var_os(UNJUDGED_VARIABLE).is_none_or(|value| value != "1"))
 }
 
-/// Decides once for this process whether kernels are judged. A worker does so before it imports any pass. Kernels that are judged
-/// by this decision find nothing of earlier calls on their stacks.
+/// Decides once for this process whether kernels are judged. A worker does this before it imports any pass. If kernels are judged, their
+/// stacks contain no values of earlier calls.
 ///
 /// Raises `PermissionError` if the opposite was decided before.
 #[pyfunction]
@@ -36,26 +36,26 @@ pub(crate) fn judge_kernels(on: bool) -> PyResult<()> {
     Err(PyPermissionError::new_err("whether kernels are judged is decided once for a process"))
 }
 
-/// Says whether kernels of this process are judged.
+/// Returns whether kernels of this process are judged.
 #[pyfunction]
 pub(crate) fn kernels_are_judged() -> bool {
     is_judging()
 }
 
-/// Returns the text to compile for a kernel; `signatures` are pairs of a name and a declaration.
+/// Returns the text to compile for a kernel. `signatures` are pairs of a name and a declaration.
 #[pyfunction]
 pub(crate) fn kernel_text(prelude: &str, source: &str, mark: &str, signatures: Vec<(String, String)>) -> String {
     let signatures = signatures.iter().map(|(name, declaration)| (name.as_str(), declaration.as_str()));
     compile::text(prelude, source, mark, signatures)
 }
 
-/// Returns all flags of the compiler, in order, for those that an author gives. `initialise` has it initialise all locals.
+/// Returns all flags of the compiler, in order, including those of the author. With `initialise`, the compiler initialises all locals.
 #[pyfunction]
 pub(crate) fn kernel_flags(flags: Vec<String>, initialise: bool) -> Vec<String> {
     compile::flags(&flags, initialise)
 }
 
-/// Returns the findings about the flags and the text of a kernel, before and after the preprocessor.
+/// Returns the findings about the flags and the text of a kernel, before and after preprocessing.
 #[pyfunction]
 pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: &str, mark: &str) -> Vec<String> {
     let mut findings = source::judge_flags(&flags);
@@ -82,7 +82,7 @@ pub(crate) struct KernelLibrary {
 #[derive(Debug)]
 enum LoadedCode {
     Judged(PlacedImage),
-    /// Part of this module: `copy_elements`.
+    /// The kernel `copy_elements` of this module.
     Own,
     /// The handle of a shared library, which stays open.
     Unjudged(usize),
@@ -111,7 +111,7 @@ impl KernelLibrary {
             return Err(PyPermissionError::new_err("kernels of this process are judged"));
         }
         let path = CString::new(path).map_err(|_| PyValueError::new_err("a path has no zeros"))?;
-        // SAFETY: the caller has switched judging off, and with it vouches for what libraries do when they are loaded.
+        // SAFETY: the caller has switched judging off, and by this guarantees that libraries may be loaded.
         #[expect(unsafe_code, reason = "libraries come from the dynamic loader")]
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
@@ -120,13 +120,13 @@ impl KernelLibrary {
         Ok(Self { code: LoadedCode::Unjudged(handle as usize) })
     }
 
-    /// Returns the kernels of this module, of which there is one: `copy_elements`.
+    /// Returns the library of this module, which has only the kernel `copy_elements`.
     #[staticmethod]
     fn own() -> Self {
         Self { code: LoadedCode::Own }
     }
 
-    /// Returns whether the stack that its kernels use has a known bound, so that it can be cleared before each call.
+    /// Returns whether the stack use of the kernels has a known bound, so that the stack can be cleared before each call.
     #[getter]
     fn has_bounded_stack(&self) -> bool {
         matches!(&self.code, LoadedCode::Judged(loaded) if matches!(loaded.stack(), StackUse::Bytes(_)))
@@ -134,7 +134,7 @@ impl KernelLibrary {
 }
 
 impl KernelLibrary {
-    /// Returns its image; `None` for kernels that were not judged.
+    /// Returns the image; `None` for kernels that were not judged.
     pub(super) fn loaded(&self) -> Option<&PlacedImage> {
         match &self.code {
             LoadedCode::Judged(loaded) => Some(loaded),
@@ -142,7 +142,7 @@ impl KernelLibrary {
         }
     }
 
-    /// Returns the function through which the kernel `name` is called; valid as long as the library lives.
+    /// Returns the function through which the kernel `name` is called. It is valid as long as the library exists.
     pub(super) fn function(&self, name: &str) -> PyResult<Function> {
         let missing = || PyValueError::new_err(format!("the source does not define `{name}`"));
         match &self.code {

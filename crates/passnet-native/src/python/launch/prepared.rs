@@ -1,8 +1,8 @@
-//! Functions that allocate and launch the same for the same kinds of arguments: `passnet.kernels.prepared`.
+//! Functions with the same allocations and launches for the same kinds of arguments: `passnet.kernels.prepared`.
 //!
-//! The Python code of such a function costs time on the host: it looks at shapes, allocates memory and launches kernels. Here its
-//! first call for a signature is recorded: its allocations and launches become a plan. Later calls with that signature carry out
-//! the plan and skip the Python code.
+//! The Python code of such a function takes time on the host: it reads shapes, allocates memory and launches kernels. The first call for
+//! a signature is therefore recorded, and its allocations and launches become a plan. Later calls with this signature execute the plan
+//! and skip the Python code.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -22,15 +22,15 @@ use super::{
 };
 use crate::{cuda, kernel_code};
 
-/// Signatures that a function remembers; with more, each other call runs the function itself.
+/// Largest number of signatures with a plan. Calls with further signatures run the Python function.
 const MAX_PLANS: usize = 16;
-/// Tensors that a plan may have: arguments and allocations.
+/// Largest number of tensors of a plan, arguments and allocations together.
 const MAX_SLOTS: usize = 256;
 
 /// A function with plans. `passnet.kernels.prepared` describes what it may do.
 ///
-/// `observe(function, arguments)` calls it and returns an [`Observed`]. `stream(device)` is the current
-/// stream of a CUDA device. Attributes can be set, as those of Python's own functions.
+/// `observe(function, arguments)` calls the function and returns an [`Observed`]. `stream(device)` is the current stream of a CUDA
+/// device. Attributes can be set, as those of Python's own functions.
 #[pyclass(frozen, dict)]
 #[derive(Debug)]
 pub(crate) struct PreparedFunction {
@@ -45,8 +45,9 @@ pub(crate) struct PreparedFunction {
 /// Observation of a call: its result, true if further observations are useless, and the material of a plan.
 type Observed<'py> = (Bound<'py, PyAny>, bool, Option<ObservedCall<'py>>);
 
-/// Guard of the signature, places of tensors among the arguments, these tensors and then those allocated, how each of the
-/// latter is allocated (function, arguments), and the numbers of the results among them: one, or a tuple or list of some.
+/// Material of a plan: the guard of the signature, the places of tensors among the arguments, the tensors (arguments first, then
+/// allocations), the function and arguments of each allocation, and the numbers of the tensors that are the result: one number, or a
+/// tuple or list of numbers.
 type ObservedCall<'py> =
     (Py<PyAny>, Vec<usize>, Vec<Bound<'py, PyAny>>, Vec<(Py<PyAny>, Py<PyTuple>)>, Bound<'py, PyAny>);
 
@@ -87,12 +88,12 @@ impl PreparedFunction {
 }
 
 impl PreparedFunction {
-    /// Not a loop under the lock: a guard is code of PyTorch.
+    /// The lock is not held during the search, because a guard runs code of PyTorch.
     fn plan(&self, number: usize) -> Option<Arc<LaunchPlan>> {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
 
-    /// Calls the function and keeps a plan of what it did.
+    /// Calls the function and stores a plan of its allocations and launches.
     fn learn<'py>(&self, py: Python<'py>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let recording = Recording::begin();
         let observed = self.observe.bind(py).call1((&self.function, arguments))?;
@@ -118,7 +119,7 @@ enum Constant {
     Int(i64),
     /// The bits of a double: zeros have signs.
     Float(u64),
-    /// The address of a `torch.dtype`: there is one object for each, which is never freed.
+    /// The address of a `torch.dtype`. Each dtype has one object, which is never freed.
     Dtype(usize),
 }
 
@@ -152,7 +153,7 @@ impl Constant {
 enum TensorUse {
     Unused,
     Address,
-    /// Used as an address with these low four bits, for which a kernel was compiled.
+    /// The tensor is used as an address with these low four bits, for which a kernel was compiled.
     Aligned(u64),
 }
 
@@ -176,16 +177,16 @@ enum Results {
     List(Vec<usize>),
 }
 
-/// Allocations and launches of a function for arguments of one signature. Its tensors are numbered: those among the arguments, then those
-/// that it allocates.
+/// Allocations and launches of a function for arguments of one signature. Its tensors are numbered: first the arguments, then the
+/// allocations.
 #[derive(Debug)]
 struct LaunchPlan {
     arguments: usize,
     constants: Vec<(usize, Constant)>,
-    /// Says of tensors whether they are like those that were seen.
+    /// Function that returns whether tensors match those of the recorded call.
     guard: Py<PyAny>,
     tensors: Vec<usize>,
-    /// Functions that give uninitialised tensors, with their arguments.
+    /// Functions that return uninitialised tensors, with their arguments.
     allocations: Vec<(Py<PyAny>, Py<PyTuple>)>,
     uses: Vec<TensorUse>,
     steps: Vec<LaunchStep>,
@@ -194,7 +195,7 @@ struct LaunchPlan {
 }
 
 impl LaunchPlan {
-    /// `None` for what cannot be repeated.
+    /// Returns the plan; `None` if the call cannot be repeated.
     fn new(
         py: Python<'_>,
         arguments: &Bound<'_, PyTuple>,
@@ -272,7 +273,7 @@ impl LaunchPlan {
         self.guard.bind(py).call1(PyTuple::new(py, tensors)?)?.is_truthy()
     }
 
-    /// Allocates and launches; `None` where the memory, or the device, is not as it was.
+    /// Executes the plan. Returns `None` if the alignment of memory or the device has changed.
     fn repeat<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Launches as they are seen while a prepared function is watched.
+//! Recording of launches while a prepared function is observed.
 
 use std::cell::RefCell;
 
@@ -32,7 +32,7 @@ pub(super) enum Word {
     Number(u64),
 }
 
-/// A launch that has been made, with what keeps its kernel loaded.
+/// A launch that has been made, with the owner that keeps its kernel loaded.
 #[derive(Debug)]
 pub(super) struct Launch {
     pub(super) work: RecordedWork,
@@ -43,7 +43,7 @@ pub(super) struct Launch {
 #[derive(Debug, Default)]
 struct Record {
     launches: Vec<Launch>,
-    /// True if something was launched that cannot be repeated.
+    /// True if a launch was made that cannot be repeated.
     is_partial: bool,
 }
 
@@ -51,7 +51,7 @@ thread_local! {
     static RECORD: RefCell<Option<Record>> = const { RefCell::new(None) };
 }
 
-/// The record of this thread, from its beginning until it is dropped.
+/// The recording of this thread. Dropping the value ends it.
 #[derive(Debug)]
 pub(super) struct Recording(());
 
@@ -61,7 +61,7 @@ impl Recording {
         Self(())
     }
 
-    /// Returns the launches in order; `None` where one of them cannot be repeated.
+    /// Returns the launches in order; `None` if one of them cannot be repeated.
     pub(super) fn finish(self) -> Option<Vec<Launch>> {
         RECORD.take().filter(|record| !record.is_partial).map(|record| record.launches)
     }
@@ -77,7 +77,7 @@ pub(super) fn is_recording() -> bool {
     RECORD.with_borrow(Option::is_some)
 }
 
-/// Notes a launch, or with `None` that there was one that cannot be repeated.
+/// Records a launch. `None` stands for a launch that cannot be repeated.
 pub(super) fn note(launch: impl FnOnce() -> PyResult<Option<Launch>>) -> PyResult<()> {
     if !is_recording() {
         return Ok(());
@@ -92,7 +92,7 @@ pub(super) fn note(launch: impl FnOnce() -> PyResult<Option<Launch>>) -> PyResul
     Ok(())
 }
 
-/// Returns the words of a launch whose arguments are given to parameters of these kinds.
+/// Returns the words of a launch, for arguments with the kinds of their parameters.
 pub(super) fn recorded_words<'py>(arguments: impl Iterator<Item = (Kind, Bound<'py, PyAny>)>) -> PyResult<Vec<Word>> {
     arguments
         .map(|(kind, value)| match kind {
@@ -107,7 +107,7 @@ pub(super) fn words_in_order(kinds: &[Kind], arguments: &Bound<'_, PyTuple>) -> 
     recorded_words(kinds.iter().copied().zip(arguments.iter()))
 }
 
-/// Does what belongs to a launch and not to the function that is watched: while recording, no mode of PyTorch sees it.
+/// Runs work that belongs to a launch and not to the observed function. While recording, modes of PyTorch do not see this work.
 pub(super) fn unobserved<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     if !is_recording() {
         return work();

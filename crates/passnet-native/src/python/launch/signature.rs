@@ -1,7 +1,7 @@
 //! Signatures of kernels, and the check of arguments against them.
 //!
-//! A kernel reads memory as the types in its signature say. With a tensor of another type, device or layout it would read or
-//! write other memory. Each call that does not repeat an earlier one is therefore checked.
+//! A kernel reads memory according to the types in its signature. With a tensor of another type, device or layout, it would read or write
+//! other memory. Each call that does not repeat an earlier call is therefore checked.
 
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -43,7 +43,7 @@ struct Parameter {
 #[derive(Debug)]
 enum Accepts {
     Tensor {
-        /// `torch.dtype` objects, of which there is one for each type; empty for all types.
+        /// Allowed `torch.dtype` objects; empty if all types are allowed. Each type has one object.
         dtypes: Vec<Py<PyAny>>,
         is_strided: bool,
         is_written: bool,
@@ -69,7 +69,7 @@ pub(crate) enum SizeTerm {
 impl<'py> FromPyObject<'_, 'py> for SizeTerm {
     type Error = PyErr;
 
-    /// From `("parameter", place)`, `("number", value)` or `("+", 0)` and the like.
+    /// Converts `("parameter", place)`, `("number", value)`, or an operator such as `("+", 0)`.
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let (kind, number): (String, i64) = value.extract()?;
         match (kind.as_str(), usize::try_from(number)) {
@@ -231,7 +231,7 @@ impl Signature {
     }
 
     fn integer(&self, parameter: &Parameter, is_signed: bool, bits: u32, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        // A float is refused: it has no `__index__`.
+        // A float is refused, because it has no `__index__`.
         let number = value.extract::<i64>().map(i128::from).or_else(|_| value.extract::<u64>().map(i128::from));
         if let Ok(number) = number {
             let (low, high) = if is_signed { (-(1_i128 << (bits - 1)), 1_i128 << (bits - 1)) } else { (0, 1 << bits) };
@@ -273,7 +273,7 @@ impl Signature {
     }
 }
 
-/// Returns the exception for an argument that a kernel cannot be given.
+/// Returns the exception for an argument that does not match the signature.
 pub(super) fn argument_error(py: Python<'_>, kernel: &str, argument: &str, expected: &str, got: &str) -> PyErr {
     let message = format!("kernel `{kernel}`, argument `{argument}`: expected {expected}, got {got}");
     let error =
@@ -281,7 +281,7 @@ pub(super) fn argument_error(py: Python<'_>, kernel: &str, argument: &str, expec
     error.map_or_else(|failure| failure, PyErr::from_value)
 }
 
-/// Returns whether elements of a tensor with several indices are in one place of memory, as those of an expanded one.
+/// Returns whether elements with different indices share a place in memory, as in an expanded tensor.
 fn repeats_elements(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = tensor.py();
     let sizes: Vec<i64> = tensor.getattr(intern!(py, "shape"))?.extract()?;
@@ -311,7 +311,7 @@ fn evaluate(terms: &[SizeTerm], words: &[u64]) -> Option<i64> {
     stack.pop()
 }
 
-/// `float32` for `torch.float32`.
+/// Returns the name of a dtype without prefix: `float32` for `torch.float32`.
 fn short(dtype: &Bound<'_, PyAny>) -> String {
     dtype.to_string().trim_start_matches("torch.").to_owned()
 }

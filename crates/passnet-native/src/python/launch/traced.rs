@@ -7,7 +7,7 @@ use pyo3::{
 
 /// Records a call as a node of the graph that is being traced, if an argument is a proxy. Returns whether it was recorded.
 ///
-/// It is asked when a call has failed, so that it costs the others nothing.
+/// This is called only after a call has failed, so that other calls take no extra time.
 pub(super) fn record(callee: &Bound<'_, PyAny>, arguments: &Bound<'_, PyTuple>) -> PyResult<bool> {
     let py = callee.py();
     let proxy = py.import("torch.fx")?.getattr("Proxy")?;

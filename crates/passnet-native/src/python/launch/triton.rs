@@ -21,12 +21,12 @@ use super::{
 };
 use crate::cuda::{self, Grid};
 
-/// Specialisations that a launcher remembers; beyond, launches go through Triton. A kernel that needs more is given
-/// something as a constant that should be an argument.
+/// Largest number of specialisations of a launcher. Launches with further specialisations go through Triton. A kernel that needs more
+/// probably has a constant that should be an argument.
 const MAX_SPECIALISATIONS: usize = 256;
 
-/// Facts that a launch depends on, except the values of its arguments: the words in which two launches must agree to share a
-/// compiled kernel. It is at least as fine as Triton's own.
+/// Key of a launch: the words that two launches must have in common to share a compiled kernel. It does not contain the values of
+/// arguments. It is at least as fine as Triton's key.
 #[derive(Debug)]
 struct Key {
     words: Vec<u64>,
@@ -41,7 +41,7 @@ impl Key {
         self.words.extend([dtype as u64, address & 15]);
     }
 
-    /// Triton compiles again for the value 1, for multiples of 16, and for each width.
+    /// Adds an integer to the key. Triton compiles again for the value 1, for multiples of 16, and for each width.
     fn integer(&mut self, value: u64, signed: bool) {
         let width = match value.cast_signed() {
             _ if !signed => 3,
@@ -59,9 +59,9 @@ impl Key {
 /// A specialisation that has been launched before.
 #[derive(Clone, Debug)]
 enum Known {
-    /// The kernel, and which positional arguments it takes, how.
+    /// The kernel, with the positions and kinds of the arguments that it takes.
     Native(cuda::Kernel, Arc<[(usize, Kind)]>),
-    /// Triton has to launch it: it needs scratch memory, clusters, descriptors or the like.
+    /// Triton has to launch the kernel, because it needs scratch memory, clusters, descriptors or similar features.
     Plain,
 }
 
@@ -73,7 +73,7 @@ struct Specialisation {
     _alive: Vec<Py<PyAny>>,
 }
 
-/// A `triton.jit` function with launches of its own.
+/// A `triton.jit` function that PassNet launches without Triton's launcher.
 ///
 /// `describe(kernel, count)` returns `None` where Triton has to launch, else the handle of the function, threads, bytes of
 /// shared memory, and for each of `count` positional arguments its kind, or a space for what was compiled in.
@@ -113,7 +113,7 @@ impl TritonLauncher {
 }
 
 impl TritonLauncher {
-    /// Returns the key of a launch; `None` where only Triton understands them.
+    /// Returns the key of a launch; `None` where only Triton can handle the arguments.
     fn key(
         &self,
         py: Python<'_>,
@@ -159,7 +159,7 @@ impl TritonLauncher {
         Ok(Some(key))
     }
 
-    /// Refuses a tensor on another device than the current one, which Triton does not look at.
+    /// Refuses a tensor on another device than the current one, because Triton does not check this.
     fn check_device(&self, place: usize, value: &Bound<'_, PyAny>, current: i32) -> PyResult<()> {
         let device: i32 = value.call_method0(intern!(value.py(), "get_device"))?.extract()?;
         if device == current {
@@ -172,7 +172,7 @@ impl TritonLauncher {
         Err(argument_error(py, &name, &parameter, &expected, &format!("a tensor on cuda:{device}")))
     }
 
-    /// `this` is the launcher itself.
+    /// Launches the kernel. `this` is the Python object of the launcher.
     fn launch(
         &self,
         this: &Py<Self>,
@@ -184,7 +184,7 @@ impl TritonLauncher {
         if collected(py, &self.jit, arguments, named)? {
             return Ok(());
         }
-        // Launches by Triton itself are left to an observer, which then gives up.
+        // Launches through Triton are visible to an observer, which then gives up.
         let Some(key) = unobserved(py, || self.key(py, arguments, named))? else {
             return self.plain(py, grid, arguments, named).map(drop);
         };
@@ -244,7 +244,7 @@ impl TritonLauncher {
         grid_of(&grid.call1((bound,))?)
     }
 
-    /// Returns Triton's compiled kernel for a launch, which is not made; `None` in Python where a hook takes over.
+    /// Returns Triton's compiled kernel for a launch without launching it; Python's `None` if a hook takes over.
     fn compiled<'py>(
         &self,
         py: Python<'py>,
@@ -304,8 +304,8 @@ impl TritonLauncher {
     }
 }
 
-/// A constant is known by its value where it is a small number, else by its address: equal strings at two addresses cost a
-/// second entry, no more.
+/// Adds a constant to the key: by its value if it is a small number, else by its address. Equal strings at two addresses only cause a
+/// second entry.
 fn constant(key: &mut Key, value: &Bound<'_, PyAny>) {
     if value.is_exact_instance_of::<PyInt>()
         && let Ok(number) = value.extract::<i64>()
