@@ -106,7 +106,7 @@ pub fn combined(pairs: &[RatioInterval]) -> Option<RatioInterval> {
     Some(RatioInterval { ratio: mean.exp().clamp(low, high), low, high, confidence })
 }
 
-/// Returns whether the intervals of two pairs are further apart from each other than those of two processes of the same program can be.
+/// Returns whether the intervals of two pairs lie further from each other than those of two processes of the same program can.
 pub fn disagree(pairs: &[RatioInterval]) -> bool {
     let low = pairs.iter().map(|pair| pair.low).fold(0.0, f64::max);
     let high = pairs.iter().map(|pair| pair.high).fold(f64::INFINITY, f64::min);

@@ -262,7 +262,8 @@ impl TimedCall for PyCalls<'_> {
             let (begin, before) = (monotonic_ns(), self.temporaries.ns());
             let is_plain = overwrite_all(&result);
             // Overwriting takes longer for separate tensors than for views of one tensor, although a call that returns them is not
-            // slower, so this time is not counted. Reading a tensor of another type may run code of the pass, whose time counts.
+            // slower, so this time is reported as overwriting. Reading a tensor of another type may run code of the pass, whose time
+            // counts.
             if is_plain {
                 if let Some(cuda) = &self.cuda {
                     cuda.synchronize()?;
