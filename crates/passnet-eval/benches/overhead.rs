@@ -1,9 +1,9 @@
 //! Cost of evaluating a graph in addition to its timed calls, compared with one fresh Python process per graph.
 //!
-//! The fresh process does what a harness without a referee does: it imports torch, executes `model.py`, makes the inputs
-//! from `weight_meta.py`, runs the graph as reference and as candidate, compares, and times both with the same number of
-//! calls. Both contenders take the same graphs in turn, in one run. Needs PASSNET_PYTHON and PASSNET_SITE; skipped
-//! without. `PASSNET_BENCH_GRAPHS` sets the number of graphs (20).
+//! The fresh process does what a harness without a referee does: it imports torch, executes `model.py`, makes the inputs from
+//! `weight_meta.py`, runs the graph as reference and as candidate, compares, and times both with the same number of calls. Both programs
+//! evaluate the same graphs in turn, in one run. Needs PASSNET_PYTHON and PASSNET_SITE, and is skipped without them.
+//! `PASSNET_BENCH_GRAPHS` sets the number of graphs (20).
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
@@ -68,7 +68,7 @@ struct Row {
     graph: String,
     ours_ms: f64,
     fresh_ms: f64,
-    /// Parts of our time: start of the workers, loading, checking, measuring without the trials.
+    /// Parts of the time of an evaluation: start of the workers, loading, checking, and measuring without the trials.
     parts_ms: [f64; 4],
 }
 
@@ -76,7 +76,7 @@ const PARTS: [&str; 4] = ["start", "load", "check", "measure"];
 
 fn main() {
     let Some((interpreter, suite)) = common::set_up() else { return };
-    // Like for like: one path, and no second measurement of an unstable pair, which the other side does not make.
+    // For a fair comparison, one path is measured and unstable pairs are not measured again, as in the other program.
     let settings = RunSettings { paths: vec![ExecutionPath::Direct], max_remeasure: 0, ..settings::sound(Device::Cpu) };
     let (warmup, trials) = (settings.warmup, settings.trials);
     let options = RefereeOptions {

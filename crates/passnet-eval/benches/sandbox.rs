@@ -1,8 +1,8 @@
 //! Time that confining workers adds to an evaluation: the same graphs with and without the sandbox, alternately.
 //!
-//! Each graph of the bundled suite is evaluated by two referees that differ in the sandbox only, first the one, then the
-//! other, then the other way round. The figures exclude the timed calls. Needs PASSNET_PYTHON and PASSNET_SITE; skipped
-//! without. `PASSNET_BENCH_GRAPHS` sets the number of graphs (20).
+//! Two referees that differ only in the sandbox evaluate each graph of the bundled suite, in alternating order. The figures exclude the
+//! timed calls. Needs PASSNET_PYTHON and PASSNET_SITE, and is skipped without them. `PASSNET_BENCH_GRAPHS` sets the number of graphs
+//! (20).
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people, which may fail")]
 
@@ -14,7 +14,7 @@ use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, settings, stats
 use passnet_record::{Device, ExecutionPath, RunSettings};
 use passnet_run::GraphSample;
 
-/// Pairs per graph.
+/// Number of pairs of evaluations per graph.
 const PAIRS: usize = 4;
 
 fn main() {
@@ -40,7 +40,7 @@ fn main() {
         let verdict = referee.evaluate(sample, &Candidate::Noop).unwrap().verdict;
         (begin.elapsed().as_nanos() as f64 - verdict.cost.trials_ns as f64) / 1e6
     };
-    // Neither fork server's first evaluation, which has no spare workers, is counted.
+    // The first evaluation of each fork server is not counted, because it has no spare workers.
     let _ = (cost(&confined, &samples[0]), cost(&open, &samples[0]));
     let mut rows: Vec<(f64, f64)> = Vec::new();
     for sample in &samples {

@@ -1,4 +1,4 @@
-//! Workers that lie, hang, flood and die: each gets its verdict, and nothing of it is left alive.
+//! Workers that lie, hang, flood and die: each gets the right verdict, and no process of it survives.
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

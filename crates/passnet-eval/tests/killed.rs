@@ -18,7 +18,7 @@ use passnet_record::{AuthorSpec, Device, GraphId, RunEvent, RunSettings};
 use passnet_run::{RunLog, Selection, Suite};
 use passnet_services::Interpreter;
 
-/// Set for the process that carries out the run: the directory with `suite`, `site` and `run`.
+/// Variable that is set for the process that carries out the run: the directory with `suite`, `site` and `run`.
 const CHILD: &str = "PASSNET_TEST_RUN_IN";
 
 const MODEL: &str = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n        \
@@ -31,7 +31,7 @@ fn meta(rows: usize) -> String {
     )
 }
 
-/// Not a separate test: the process that gets killed.
+/// The process that is killed. It is not a separate test.
 #[test]
 fn child() {
     let Some(home) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
@@ -82,7 +82,7 @@ fn a_run_survives_any_number_of_deaths() {
     let begun = home.path().join("run/run.jsonl");
     for death in 0..10 {
         let mut child = start();
-        // Every other one not before the log has begun, however busy the machine is.
+        // Every second process is killed only after the log has begun, even on a busy machine.
         while death % 2 == 1 && !begun.exists() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }

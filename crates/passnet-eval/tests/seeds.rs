@@ -24,7 +24,7 @@ fn a_verdict_names_the_seed_that_it_drew_and_its_key_does_not_depend_on_it() {
     };
     let Some([(first, key), (second, _)]) = evaluate(None) else { return };
     assert_ne!(first, second);
-    // A run that is continued in another process finds its verdicts.
+    // A run that is continued in another process reuses its verdicts.
     assert_eq!(evaluate(None).unwrap()[0].1, key);
     let [(named, other_key), (again, _)] = evaluate(Some(7)).unwrap();
     assert_eq!((named, again), (7, 7));

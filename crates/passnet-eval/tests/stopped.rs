@@ -21,7 +21,7 @@ const META: &str = "class Program_weight_tensor_meta_x:\n\tname = \"x\"\n\tshape
 
 #[test]
 fn evaluations_in_flight_are_killed_and_leave_no_verdict() {
-    // Nothing but the stop ends what hangs before the test's own limit.
+    // Only the stop can end the hanging candidates before the limit of the test.
     let Some(referee) = fake_referee(|settings| settings.timeout_s = 100_000.0) else { return };
     let home = tempfile::tempdir().unwrap();
     for task in ["one", "two"] {

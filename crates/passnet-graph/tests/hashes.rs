@@ -38,7 +38,7 @@ fn copy(builder: &mut Builder, graph: &Graph, node: &Node<'_>, name: &str, map: 
     builder.call(name, callee, &args, &kwargs)
 }
 
-/// A random order of the nodes in which each comes after what it uses, and nothing moves across an effect.
+/// Returns a random order of the nodes in which each node comes after its operands and no node moves across an effect.
 fn shuffled(graph: &Graph, seeds: &[u16]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..graph.num_nodes()).collect();
     for (step, &seed) in seeds.iter().enumerate().take(order.len() * 8) {
@@ -110,7 +110,7 @@ proptest! {
     }
 }
 
-/// The graph with another callee at one node; `None` where no other fits the arguments.
+/// Returns the graph with another callee at one node; `None` where no other callee fits the arguments.
 fn with_other_op(graph: &Graph, victim: NodeId) -> Option<Graph> {
     let mut builder = Graph::builder();
     let map: Vec<ValueId> = (0..graph.num_values() as u32).map(ValueId).collect();

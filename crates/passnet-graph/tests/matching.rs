@@ -123,7 +123,7 @@ fn patterns_of_several_pieces() {
         qk,
         "x=h a=w0 b=w1 q=q k=k",
     );
-    // The second piece has to take the other branch of the first value: the choice is taken back.
+    // The second piece has to take the other branch of the first value, so the choice is undone.
     let fork = "x | a = torch.relu x ; b = torch.exp a ; c = torch.exp a ; d = torch.sin c | b d";
     let target = "t | r = torch.relu t ; f = torch.exp r ; s = torch.sin f ; g = torch.exp r | s g";
     check(target, fork, "x=t a=r b=g c=f d=s");
@@ -157,7 +157,7 @@ fn a_replacement_needs_a_place() {
 
 #[test]
 fn matches_that_need_each_other_first_are_not_both_taken() {
-    // Each match alone is sound. Replaced by one call each, the first would read the second and the second the first.
+    // Each match alone is sound. If each were replaced by one call, the first would read the second and the second the first.
     let target = "s t | r0 = torch.relu s ; r1 = torch.relu t ; e0 = torch.exp r1 ; e1 = torch.exp r0 | e0 e1";
     let loose = "x y | a = torch.relu x ; b = torch.exp y | a b";
     check(target, loose, "x=s y=r1 a=r0 b=e0");
@@ -184,13 +184,14 @@ fn storage_is_respected() {
     let change = "x y | p = .add_ x 1 ; q = operator.add p y | q";
     check("a b | r = .add_ a 1 ; n = torch.exp a ; s = operator.add r b | s n", change, "");
     check("a b | r = .add_ a 1 ; n = torch.exp b ; s = operator.add r b | s n", change, "x=a y=b p=r q=s");
-    // A node that makes the memory, or reads it before the change, stays before the change; one that reads it afterwards does not.
+    // A node that allocates the memory, or reads it before the change, stays before the change. A node that reads the memory afterwards
+    // does not.
     let later = "x y z | n = .neg y ; p = .add_ x 1 ; q = operator.add p z | n q";
     let bound = "x=h y=a z=b n=n p=r q=s";
     check("a b | n = .neg a ; h = torch.exp b ; r = .add_ h 1 ; s = operator.add r b | n s", later, bound);
     check("a b h | n = .neg a ; e = torch.exp h ; r = .add_ h 1 ; s = operator.add r b | n s e", later, bound);
     check("a b h | n = .neg a ; r = .add_ h 1 ; e = torch.exp h ; s = operator.add r b | n s e", later, "");
-    // The call would stand before `n` is used, and the change with it, before `e` reads what is to be changed.
+    // The replacement, with the change, would be before `n` is used, and so before `e` reads the memory that is changed.
     check(
         "a b h | n = .neg a ; c = torch.sin n ; e = torch.exp h ; r = .add_ h 1 ; s = operator.add r b | s c e",
         later,

@@ -3,7 +3,7 @@
 //! Confinement has three steps, because the confined process is a forked copy of a server that has imported torch:
 //!
 //! 1. [`Namespaces::prepare`], once in the server, before it has threads. It gains the right to make namespaces if the user is
-//!    not root, and makes an empty network that all workers share, because making one takes longer than all the rest.
+//!    not root, and makes an empty network that all workers share, because making a network takes longer than all other steps.
 //! 2. [`Namespaces::unshare_for_next_child`], around a fork. The child is process 1 of a separate process namespace. When it ends,
 //!    the kernel kills all processes in the namespace, double-forked daemons and new sessions included. Processes outside have no
 //!    number inside.

@@ -29,7 +29,7 @@ fn has_compiler() -> bool {
     found && std::env::consts::ARCH == "x86_64"
 }
 
-/// Compiles a kernel; gives its preprocessed text and its object.
+/// Compiles a kernel. Returns its preprocessed text and its object.
 fn compiled(text: &str) -> Result<(String, Vec<u8>), String> {
     let prelude = "#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstring>\n#include <utility>\n#include <vector>\n";
     let directory = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn compiled(text: &str) -> Result<(String, Vec<u8>), String> {
     Ok((String::from_utf8_lossy(&preprocessed).into_owned(), fs::read(directory.path().join("kernel.o")).unwrap()))
 }
 
-/// Judges text and object; the findings of both.
+/// Judges text and object. Returns the findings of both.
 fn judged(text: &str) -> Result<Image, Vec<ObjectFinding>> {
     let (preprocessed, object) = compiled(text).unwrap_or_else(|message| panic!("{message}"));
     let mut findings = source::judge_raw(text);

@@ -97,7 +97,7 @@ proptest! {
         }
     }
 
-    /// Changes where they hurt: in the tables of sections, symbols and relocations.
+    /// Damages the most sensitive places: the tables of sections, symbols and relocations.
     #[test]
     fn damaged_tables_are_judged(place in any::<prop::sample::Index>(), value in any::<u64>(), shift in 0..64_u32) {
         let Some(object) = object() else { return Ok(()) };

@@ -38,7 +38,7 @@ fn each_construct_is_refused_by_its_rule_and_honest_kernels_are_accepted() {
     assert!(files().len() > 25);
 }
 
-/// A kernel with one statement of inline assembly.
+/// Returns a kernel with one statement of inline assembly.
 fn with(statement: &str) -> String {
     let (_, plain) = files().into_iter().find(|(name, _)| name == "plain").unwrap();
     plain.replacen("\tret;", &format!("\t// begin inline asm\n\t{statement}\n\t// end inline asm\n\tret;"), 1)

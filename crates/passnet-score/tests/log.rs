@@ -1,4 +1,4 @@
-//! The log reader: every status and quirk on a log written for it, and no panic on anything.
+//! The log reader: each status and quirk has a log that was written for it, and no text causes a panic.
 
 use passnet_score::{ScoreReport, ScoreSettings, read_log};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Laws that scores keep for any outcomes.
+//! Laws that hold for the scores of any outcomes.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -77,7 +77,7 @@ proptest! {
         assert_none_lower(&report(&graphs, &settings), &report(&faster, &settings))?;
     }
 
-    // A graph no slower than eager only: b and the forgiven 1 are floors that a slow correct graph is below.
+    // This holds only for graphs that are not slower than eager: a slow correct graph can count less than b or the forgiven 1.
     #[test]
     fn a_wrong_graph_made_correct_never_scores_lower(
         graphs in prop::collection::vec(any_graph(), 0..12), failure in prop::sample::select(FAILURES.to_vec()),
@@ -103,7 +103,7 @@ proptest! {
         prop_assert!(sound(failure) <= sound(Status::NoMatch) * (1.0 + 1e-12));
     }
 
-    // Where no correct graph counts less than b, for then becoming correct is a loss.
+    // This holds only if no correct graph counts less than b: otherwise a graph that becomes correct lowers the score.
     #[test]
     fn es_grows_with_t(graphs in prop::collection::vec(any_graph(), 1..12), settings in any_settings()) {
         let floor = settings.es.error_base.powf(1.0 / (settings.es.slowdown_penalty + 1.0));

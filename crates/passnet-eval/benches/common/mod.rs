@@ -5,8 +5,8 @@ use std::{path::Path, process::Stdio};
 use passnet_run::{Selection, Suite};
 use passnet_services::Interpreter;
 
-/// The interpreter, and the first graph of each of the first tasks of the bundled suite: as many as `PASSNET_BENCH_GRAPHS` says,
-/// or 20. `None`, with a word why, without PyTorch.
+/// Returns the interpreter, and the first graph of each of the first tasks of the bundled suite. `PASSNET_BENCH_GRAPHS` sets the number
+/// of graphs (20 if unset). Without PyTorch, returns `None` and prints the reason.
 pub(crate) fn set_up() -> Option<(Interpreter, Suite)> {
     let interpreter = Interpreter::find();
     let usable =

@@ -14,7 +14,7 @@ use passnet_record::{DType, Device, GraphId, RunSettings, TensorMeta};
 use passnet_run::GraphSample;
 use passnet_services::Interpreter;
 
-/// The interpreter named by `PASSNET_PYTHON` (else `python3`), if it can import torch; prints why not otherwise.
+/// Returns the interpreter named by `PASSNET_PYTHON` (else `python3`), if it can import torch. Prints the reason otherwise.
 pub(crate) fn python_with_torch() -> Option<String> {
     let python = std::env::var("PASSNET_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python)
@@ -28,7 +28,7 @@ pub(crate) fn python_with_torch() -> Option<String> {
     found.then_some(python)
 }
 
-/// Returns whether the interpreter finds torch and the `passnet` package; prints why not.
+/// Returns whether the interpreter finds torch and the `passnet` package. Prints the reason if not.
 pub(crate) fn interpreter() -> Option<Interpreter> {
     python_with_torch()?;
     let interpreter = Interpreter::find();
@@ -40,19 +40,19 @@ pub(crate) fn interpreter() -> Option<Interpreter> {
     found.then_some(interpreter)
 }
 
-/// A referee for small CPU graphs with quick settings, if there is an interpreter for it.
+/// Returns a referee for small CPU graphs with quick settings, if there is an interpreter.
 pub(crate) fn referee(adapt: impl FnOnce(&mut RunSettings)) -> Option<Referee> {
     let interpreter = interpreter()?;
     let mut quick = RunSettings { warmup: 3, trials: 20, rounds: 2, max_remeasure: 0, ..settings::sound(Device::Cpu) };
     adapt(&mut quick);
-    // Tests of what the referee sees need candidates that the lint would not let through.
+    // Tests of the referee need candidates that the lint would reject.
     let defences = Defences { lint: false, ..Defences::ALL };
     let options =
         RefereeOptions { zygote: passnet_eval::ZygoteConfig::from(interpreter), defences, cache: None, jobs: 1 };
     Some(Referee::new(quick, options).unwrap())
 }
 
-/// A referee whose workers are the stand-in of `fake_site`, which needs no torch.
+/// Returns a referee whose workers are the stand-in of `fake_site`, which needs no torch.
 pub(crate) fn fake_referee(adapt: impl FnOnce(&mut RunSettings)) -> Option<Referee> {
     let python = Interpreter::find().python;
     if !Command::new(&python).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
@@ -69,7 +69,7 @@ pub(crate) fn fake_referee(adapt: impl FnOnce(&mut RunSettings)) -> Option<Refer
     Some(Referee::new(quick, options).unwrap())
 }
 
-/// A graph of float32 inputs, from its wire form.
+/// Returns a graph of float32 inputs, from its wire form.
 pub(crate) fn graph(wire: &str, inputs: &[(&str, &[u64])]) -> GraphSample {
     let metas = inputs.iter().map(|(name, shape)| TensorMeta {
         name: (*name).to_owned(),

@@ -1,4 +1,4 @@
-//! The comparison against PyTorch itself, on values chosen to be awkward.
+//! Test of the comparison against PyTorch itself, on difficult values.
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -11,12 +11,12 @@ use std::{
 use passnet_eval::compare::compare;
 use passnet_record::DType;
 
-/// Elements per dtype that are compared one by one; PyTorch sees them as one tensor.
+/// Number of elements per dtype that are compared one by one. PyTorch gets them as one tensor.
 const ELEMENTS: usize = 20_000;
 
-/// For each argument `NAME:BYTES` reads two tensors of that type from stdin (candidate, then reference) and prints three
-/// lines: for each element the first tolerance at which `isclose` holds (99 for none); for runs of 1, 2, 3 ... elements
-/// that of `allclose` and the answer of `equal`; the first element again, as a tensor without dimensions.
+/// Python program that reads, for each argument `NAME:BYTES`, two tensors of this type from stdin: candidate, then reference. It prints
+/// three lines: for each element the first tolerance at which `isclose` holds (99 for none); for runs of 1, 2, 3 ... elements the first
+/// tolerance of `allclose` and the result of `equal`; and the first element again, as a tensor without dimensions.
 const ORACLE: &str = r"
 import sys, torch
 torch.set_num_threads(1)
@@ -49,7 +49,7 @@ for argument in sys.argv[1:]:
     print(first(name, c[0], e[0]))
 ";
 
-/// A small generator of its own, so that the test does not lean on the code under test.
+/// A small random generator, so that the test does not depend on the generator under test.
 struct Random(u64);
 
 impl Random {
@@ -61,8 +61,8 @@ impl Random {
     }
 }
 
-/// A pair of elements as little-endian words of `size` bytes: equal, neighbours, far neighbours (as close as the
-/// ladder's rungs are wide), or unrelated; all bit patterns occur, so that NaN, infinities and subnormals do too.
+/// Returns a pair of elements as little-endian words of `size` bytes: equal, neighbours, far neighbours (about as far as a rung of the
+/// ladder), or unrelated. All bit patterns occur, including NaN, infinities and subnormal numbers.
 fn pair(random: &mut Random, size: usize) -> (u64, u64) {
     let bits = size as u32 * 8;
     let mask = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };

@@ -1,4 +1,4 @@
-//! The referee with the real PyTorch. One program holds all of it, so that one test loads PyTorch while another one measures.
+//! The referee with the real PyTorch. All these tests are in one program, so that one test loads PyTorch while another one measures.
 
 #[path = "../common/mod.rs"]
 mod common;

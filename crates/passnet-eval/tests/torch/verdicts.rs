@@ -25,7 +25,7 @@ fn eager_against_itself_is_correct_and_equal() {
     assert!(float64.accepted && float64.eager == float64.candidate && float64.eager.max > Some(0.0), "{float64:?}");
     let timing = verdict.scored_timing().unwrap();
     assert_eq!((timing.path, timing.base.trials), (ExecutionPath::Direct, timing.candidate.trials));
-    // Once more for each measurement that a busy machine made unstable.
+    // Evaluates again if a busy machine made the measurement unstable.
     assert!(timing.base.trials >= 20 && timing.base.trials % 20 == 0, "{}", timing.base.trials);
     assert!(verdict.control_timing().is_some() && verdict.evidence.timed_calls_checked > 0);
     assert!(verdict.evidence.notes.is_empty(), "{:?}", verdict.evidence.notes);
@@ -36,7 +36,7 @@ const ADD_RELU: &str = r#"{"version": 1, "inputs": ["x", "y"], "nodes": [
     {"name": "relu", "op": "call_function", "target": "torch.nn.functional.relu", "args": [{"ref": 2}], "kwargs": []}],
     "outputs": [{"ref": 3}]}"#;
 
-/// A pass for `ADD_RELU`; `body` is what its replacement does, with a kernel `add_relu(x, y, out, n)`.
+/// Returns a pass for `ADD_RELU`. `body` is the body of its replacement, which can use a kernel `add_relu(x, y, out, n)`.
 fn add_relu_pass(body: &str) -> Candidate {
     pass(&add_relu_source(body))
 }
@@ -78,7 +78,8 @@ const HONEST: &str = "    out = torch.empty_like(x)\n    add_relu(x, y, out, x.n
 
 #[test]
 fn passes_are_judged_by_what_they_do() {
-    // Time is hidden only if it is in every round: with few of them, a busy machine looks like a cheat.
+    // Many rounds are needed: time counts as hidden only if it occurs in all rounds, and with few rounds a busy machine looks like a
+    // cheat.
     let Some(referee) = referee(|settings| settings.rounds = 10) else { return };
     let sample = graph(ADD_RELU, &[("x", &[32, 65]), ("y", &[32, 65])]);
     let indent = |lines: &[&str]| lines.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
@@ -187,7 +188,7 @@ def replacement_func():
 "#;
     for (mode, status) in [(Mode::Sound, Status::Correct), (Mode::Paper, Status::Accuracy)] {
         let adjust = |settings: &mut RunSettings| {
-            // Only the content that counts: infinities are not numbers to cancel.
+            // Only the random content is used, because infinities cannot cancel.
             (settings.mode, settings.adversarial) = (mode, Vec::new());
         };
         let Some(referee) = referee(adjust) else { return };
