@@ -25,7 +25,7 @@ fn eager_against_itself_is_correct_and_equal() {
     assert!(float64.accepted && float64.eager == float64.candidate && float64.eager.max > Some(0.0), "{float64:?}");
     let timing = verdict.scored_timing().unwrap();
     assert_eq!((timing.path, timing.base.trials), (ExecutionPath::Direct, timing.candidate.trials));
-    // Evaluates again if a busy machine made the measurement unstable.
+    // There are 20 trials, and 20 more for each measurement that a busy machine made unstable and that was repeated.
     assert!(timing.base.trials >= 20 && timing.base.trials % 20 == 0, "{}", timing.base.trials);
     assert!(verdict.control_timing().is_some() && verdict.evidence.timed_calls_checked > 0);
     assert!(verdict.evidence.notes.is_empty(), "{:?}", verdict.evidence.notes);

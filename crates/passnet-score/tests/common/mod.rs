@@ -3,7 +3,7 @@
 use passnet_record::{GraphId, Status};
 use passnet_score::{GraphOutcome, Interval, Outcomes, Speedup};
 
-/// Returns a speed-up with an interval of one per cent.
+/// Returns a speed-up with an interval of one per cent on each side.
 pub(crate) fn measured(ratio: f64) -> Speedup {
     Speedup { ratio, interval: Some(Interval { low: ratio * 0.99, high: ratio * 1.01 }), bound: None }
 }
