@@ -1,8 +1,8 @@
 //! Compiles each file of `tests/cases` and `tests/honest` as a kernel is compiled, and judges it.
 //!
-//! The first line of a case is `// refused: RULE`, `// refused: RULE, RULE` (one of them is enough), or `// accepted: REASON`; a line `// flags: ...`
-//! adds flags. Honest kernels have no first line of that kind. The kernel is called `k`, with the parameters of a second
-//! line `// signature: ...` or `const float* x, float* out, int64_t n`.
+//! The first line of a case is `// refused: RULE`, `// refused: RULE, RULE` (one of them is enough), or `// accepted: REASON`. A line
+//! `// flags: ...` adds flags. Honest kernels have no first line of this kind. The kernel is called `k`. A second line
+//! `// signature: ...` has its parameters; without it they are `const float* x, float* out, int64_t n`.
 
 #![allow(
     clippy::unwrap_used,

@@ -302,16 +302,17 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// CLOCK_MONOTONIC. The result of one timed call is kept, with the set of its arguments. [`time_block`] draws this call.
 ///
 /// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`ContentSource`]). `restore`:
-/// called after that with the number of the set; the contents are then copied before untimed calls, too. `cuda`: the device is
-/// the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation of the
-/// context. `cold`: the last-level cache (CPU) or the L2 cache (CUDA) is overwritten before each call. `overwrites`: overwrite
-/// the memory of results that are not kept, and that a call has released. `allocations`: a function that returns a list of tensors of
-/// the sizes that a call allocates; none if a call returns all that it allocates. `sample`: elements of outputs to note. `guards`: in about every other block, before a timed call that is drawn from the operating
-/// system, there is one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]).
+/// function that is called after the copies with the number of the set; with it, contents are also copied before untimed calls. `cuda`:
+/// true if the device is the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation
+/// of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call. `overwrites`: true to
+/// overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that returns a list of
+/// tensors of the sizes that a call allocates; `None` if a call returns all tensors that it allocates. `sample`: rule for the elements of
+/// outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in about every second
+/// block, before a timed call that is drawn with random numbers of the operating system.
 ///
-/// Returns a dictionary: `e2e_ns`, `device_ns` (means of a trial's calls), `total_ns`, `overwriting_ns` (the part of it that
-/// unused results, released memory, guarded calls, and samples on a device took), `kept_call` (number of the timed call that was kept), `set` (its arguments), `result`,
-/// `kept`: content ids of the values of `result`, and `samples`: the elements that were noted.
+/// Returns a dictionary: `e2e_ns` and `device_ns` (means of the calls of each trial), `total_ns`, `overwriting_ns` (part of `total_ns`
+/// for unused results, released memory, guarded calls, and samples on a device), `kept_call` (number of the kept timed call), `set` (its
+/// set of arguments), `result`, `kept` (content ids of the values of `result`), and `samples` (the sampled elements).
 #[pyfunction]
 #[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
