@@ -171,7 +171,7 @@ struct Verifier<'g> {
     graph: &'g Graph,
     /// Node of the last use of each value so far. The outputs count as a node after all others.
     last_use: Vec<Option<u32>>,
-    /// True if each op is `operator.setitem`, by op.
+    /// One flag for each op: true for `operator.setitem`.
     is_setitem: Vec<bool>,
 }
 

@@ -13,7 +13,7 @@ pub enum Helper {
     KernelCounts,
     /// Calls in the form in which patterns are compared with them.
     Canonical,
-    /// True if graphs run twice with equal results and without NaN.
+    /// Tests that graphs give equal results without NaN in two runs.
     Prove,
     /// Times of calls of passes next to the operations that they replace.
     Confirm,
