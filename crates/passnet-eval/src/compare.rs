@@ -10,11 +10,11 @@ mod loose;
 
 use std::num::NonZero;
 
-use element::{Complex, Element, Ladder};
+use element::{Complex, Element, Ladder, largest_finite};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
 pub use float64::{MARGIN, against_float64, rounded};
 use half::{bf16, f16};
-pub use loose::{Exceptional, LooseFailure, LooseTerms, loose_bound, loosely_close};
+pub use loose::{Exceptional, LooseFailure, LooseTerms, NOISE, loose_bound, loosely_close};
 use passnet_record::DType;
 
 /// Data above this many bytes are compared by several threads.
@@ -188,7 +188,7 @@ fn compare_part<E: Element>(
 /// Returns the largest magnitude among the finite elements of a block; `None` for types that are not floating-point numbers.
 pub fn largest(dtype: DType, values: &[u8]) -> Option<f64> {
     fn of<E: Element>(values: &[u8]) -> f64 {
-        E::elements(values).map(Element::magnitude).filter(|magnitude| magnitude.is_finite()).fold(0.0, f64::max)
+        largest_finite(E::elements(values).map(Element::magnitude))
     }
     match dtype {
         DType::Float64 => Some(of::<f64>(values)),

@@ -245,3 +245,8 @@ macro_rules! complex {
 
 complex!(f32, 4);
 complex!(f64, 8);
+
+/// Returns the largest of some magnitudes or distances that is finite; 0 if there is none.
+pub(super) fn largest_finite(values: impl Iterator<Item = f64>) -> f64 {
+    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
+}

@@ -8,7 +8,7 @@
 use half::{bf16, f16};
 use passnet_record::DType;
 
-use super::element::{Complex, Element};
+use super::element::{Complex, Element, largest_finite};
 
 /// The first element outside the loose bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,10 +76,10 @@ pub const fn loose_bound(dtype: DType) -> Option<f64> {
     }
 }
 
-/// Allowed difference on inputs of ordinary magnitudes, as a multiple of eager mode's largest distance from the exact result. It is
-/// capped by [`loose_bound`]. A deep graph amplifies roundings: the results of two correct programs may be on opposite sides of the exact
-/// result, and one may be several times further away than the other.
-const AMPLIFIED: f64 = 16.0;
+/// Factor by which a correct candidate may be further from float64 than eager is where roundings dominate the result: values that cancel
+/// leave noise, and deep graphs amplify roundings. Such distances differ by chance more than [`super::MARGIN`] allows. Another function is further
+/// away by orders of magnitude.
+pub const NOISE: f64 = 16.0;
 
 /// Smallest allowed difference, so that rounding noise around an exact zero is accepted.
 pub(super) const FLOOR: f64 = 1e-5;
@@ -89,7 +89,8 @@ pub(super) const FLOOR: f64 = 1e-5;
 ///
 /// With a `second` reference of the same type and length, each element has to agree with one of the two. An element is unreliable if the
 /// two references disagree: a computation that loses all digits has no right result. There may be at most as many wrong elements as
-/// unreliable elements. The distance of the two references also widens the bound of inputs of ordinary magnitudes.
+/// unreliable elements. On inputs of ordinary magnitudes, the
+/// bound is at least [`NOISE`] times the distance of the two references, up to [`loose_bound`].
 pub fn loosely_close(
     dtype: DType,
     candidate: &[u8],
@@ -122,12 +123,12 @@ struct LooseRule {
 }
 
 impl LooseRule {
-    /// Returns the rule for a tensor. `between` is the largest distance between the two references.
+    /// Returns the rule for a tensor. `between` is the largest distance between the two references, or 0 if it does not matter.
     fn of<E: Element>(dtype: DType, reference: &[u8], between: f64, terms: LooseTerms) -> Self {
         let allowed = terms.bound(dtype).map_or(0.0, |bound| {
-            let scale = largest(E::elements(reference).map(E::magnitude));
+            let scale = largest_finite(E::elements(reference).map(E::magnitude));
             let most = loose_bound(dtype).unwrap_or(bound) * scale;
-            FLOOR.max(bound * scale).max(most.min(AMPLIFIED * between))
+            FLOOR.max(bound * scale).max(most.min(NOISE * between))
         });
         Self { allowed, exceptional: terms.exceptional }
     }
@@ -144,10 +145,6 @@ impl LooseRule {
     }
 }
 
-fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
-}
-
 fn judge<E: Element>(
     dtype: DType,
     candidate: &[u8],
@@ -155,8 +152,8 @@ fn judge<E: Element>(
     second: Option<&[u8]>,
     terms: LooseTerms,
 ) -> Result<(), LooseFailure> {
-    let between = second.map_or(0.0, |second| {
-        largest(E::elements(reference).zip(E::elements(second)).map(|(eager, exact)| eager.distance(exact)))
+    let between = second.filter(|_| terms.is_near).map_or(0.0, |second| {
+        largest_finite(E::elements(reference).zip(E::elements(second)).map(|(eager, exact)| eager.distance(exact)))
     });
     let rule = LooseRule::of::<E>(dtype, reference, between, terms);
     let mut second = second.map(|second| (LooseRule::of::<E>(dtype, second, between, terms), E::elements(second)));

@@ -6,11 +6,7 @@ use passnet_record::AgainstFloat64;
 use passnet_score::tolerance;
 
 use super::pairs::Pair;
-use crate::compare::{TensorComparison, largest};
-
-/// Factor by which a candidate may be further from float64 than eager is. Values that cancel leave noise, which differs by chance more
-/// than [`crate::compare::MARGIN`] allows. A wrong function is further away by orders of magnitude.
-const NOISE: f64 = 16.0;
+use crate::compare::{NOISE, TensorComparison, largest};
 
 /// Returns whether zeros would also be close to the reference, and the candidate is not close in proportion to the largest value.
 pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &TensorComparison, at: i32) -> bool {

@@ -19,6 +19,13 @@ pub(super) struct Temporaries<'py> {
     ns: u64,
 }
 
+/// Beginning of work that counts as overwriting.
+pub(super) struct Mark {
+    begin: u64,
+    /// Nanoseconds of overwriting until then.
+    ns: u64,
+}
+
 enum Way {
     /// Overwrite nothing.
     Nothing,
@@ -45,9 +52,14 @@ impl<'py> Temporaries<'py> {
         self.ns
     }
 
-    /// Sets the nanoseconds of overwriting, to count other work as overwriting as well.
-    pub(super) fn set_ns(&mut self, ns: u64) {
-        self.ns = ns;
+    /// Begins other work that [`Self::count_since`] counts as overwriting.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { begin: monotonic_ns(), ns: self.ns }
+    }
+
+    /// Counts the whole time since a mark as overwriting, once, including overwriting in between.
+    pub(super) fn count_since(&mut self, mark: Mark) {
+        self.ns = mark.ns + (monotonic_ns() - mark.begin);
     }
 
     /// Prepares free memory, before the first call.

@@ -18,7 +18,7 @@ use crate::{
         temporaries::Temporaries,
     },
     random::random_word,
-    timing::{BlockCalls, TimedCall, monotonic_ns, time_block},
+    timing::{BlockCalls, TimedCall, time_block},
 };
 
 /// Source of the contents of one input. Call `i` sees window number `(start + i * step) % windows`. The values of the addend, from number
@@ -214,7 +214,7 @@ impl TimedCall for PyCalls<'_> {
     }
 
     fn guard(&mut self, call: usize) -> PyResult<()> {
-        let (begin, before) = (monotonic_ns(), self.temporaries.ns());
+        let mark = self.temporaries.mark();
         self.prepare(call)?;
         set_side(Some(GuardPlace::Hidden));
         let result = self.callable.call1(&self.sets[self.set]);
@@ -225,17 +225,17 @@ impl TimedCall for PyCalls<'_> {
         self.prepare(call)?;
         self.call()?;
         self.finish(false)?;
-        self.temporaries.set_ns(before + (monotonic_ns() - begin));
+        self.temporaries.count_since(mark);
         Ok(())
     }
 
     fn sample(&mut self, timed: u64) {
         if let (Some(samples), Some(result)) = (&mut self.samples, &self.last) {
             // Each element of a tensor on a device is a call of the driver.
-            let begin = self.cuda.as_ref().map(|_| (monotonic_ns(), self.temporaries.ns()));
+            let mark = self.cuda.as_ref().map(|_| self.temporaries.mark());
             samples.take(timed, result);
-            if let Some((begin, before)) = begin {
-                self.temporaries.set_ns(before + (monotonic_ns() - begin));
+            if let Some(mark) = mark {
+                self.temporaries.count_since(mark);
             }
         }
     }
@@ -259,7 +259,7 @@ impl TimedCall for PyCalls<'_> {
             result = before;
         }
         if self.overwrites {
-            let (begin, before) = (monotonic_ns(), self.temporaries.ns());
+            let mark = self.temporaries.mark();
             let is_plain = overwrite_all(&result);
             // Overwriting takes longer for separate tensors than for views of one tensor, although a call that returns them is not
             // slower, so this time is reported as overwriting. Reading a tensor of another type may run code of the pass, whose time
@@ -268,7 +268,7 @@ impl TimedCall for PyCalls<'_> {
                 if let Some(cuda) = &self.cuda {
                     cuda.synchronize()?;
                 }
-                self.temporaries.set_ns(before + (monotonic_ns() - begin));
+                self.temporaries.count_since(mark);
             }
             drop(result);
             self.temporaries.overwrite(if keep { 2 } else { 1 })?;
