@@ -300,3 +300,27 @@ def test_symbolic_tracing_records_one_call(functions, calls):
         assert targets == [shifted, shifted]
         assert torch.equal(traced(x), x + 1 + 2)
     assert calls == [1.0, 2.0, 2.0], "the plan of a call is kept, those with names have none"
+
+
+def test_views_read_their_own_elements(shifted):
+    whole = torch.arange(40.0)
+    for start in (0, 3, 17, 33):
+        x = whole[start : start + 5]
+        assert torch.equal(shifted(x, 1.0), x + 1.0)
+    x = whole.to(torch.float32).view(8, 5)[3]
+    assert torch.equal(shifted(x, 1.0), x + 1.0)
+
+
+def test_writing_to_a_lazy_copy_leaves_the_original(functions):
+    shift, _ = functions
+
+    @kernels.prepared
+    def shifted_in_place(x):
+        shift(x, x, x.numel(), 1.0)
+        return x
+
+    for _ in range(3):
+        original = torch.arange(6.0)
+        copy = torch._lazy_clone(original)
+        assert torch.equal(shifted_in_place(copy), torch.arange(6.0) + 1.0)
+        assert torch.equal(original, torch.arange(6.0))

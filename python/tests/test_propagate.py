@@ -46,3 +46,27 @@ def enlarge(x: torch.Tensor) -> torch.Tensor:
 def test_strides_of_single_dimensions_decide_the_memory_format() -> None:
     types = propagate(from_graph(trace_pattern(enlarge)), [{"shape": [1, 4, 256], "dtype": "bfloat16"}], "cpu")
     assert tuple(types[-1]["stride"]) == enlarge(torch.randn(1, 4, 256).bfloat16()).stride()
+
+
+def normalised_rows(x: torch.Tensor, w: torch.Tensor) -> tuple:
+    grid, row = x.permute(0, 3, 1, 2), x.flatten(0, 2).t()
+    one = torch.nn.functional.batch_norm(x.permute(0, 3, 2, 1), w, w.abs(), w, w)
+    several = torch.nn.functional.batch_norm(grid, w, w.abs(), w, w)
+    return (
+        one,
+        several,
+        torch.nn.functional.batch_norm(row.t(), w, w.abs(), w, w),
+        torch.batch_norm(x.flatten(1, 2).transpose(1, 2), w, w, w, w.abs(), False, 0.1, 1e-5, False),
+    )
+
+
+def test_batch_norms_of_permuted_tensors_have_a_memory_format_on_a_cpu() -> None:
+    x, w = torch.randn(2, 4, 5, 6), torch.randn(6)
+    types = propagate(
+        from_graph(trace_pattern(normalised_rows)),
+        [{"shape": list(value.shape), "dtype": "float32"} for value in (x, w)],
+        "cpu",
+    )
+    strides = [tuple(of["stride"]) for of in types if of["shape"] and 6 in of["shape"]]
+    for result in normalised_rows(x, w):
+        assert result.stride() in strides

@@ -20,6 +20,9 @@ from passnet._passes.wire import to_graph_module
 from passnet._services.serve import serve
 
 
+_BATCH_NORMS = frozenset((torch.nn.functional.batch_norm, torch.batch_norm))
+
+
 def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -> list[Any]:
     """Returns the type of each value on a device for contiguous inputs."""
     module = to_graph_module(wire)
@@ -32,6 +35,8 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
             if node.op == "call_method" and node.target in ("reshape", "view"):
                 args, kwargs = self.fetch_args_kwargs_from_env(node)
                 result = _with_own_strides(result, node.target, args, kwargs)
+            elif node.target in _BATCH_NORMS and device == "cpu":
+                result = _in_memory_format(result)
             types[node.name] = _type(result, device)
             return result
 
@@ -58,6 +63,19 @@ def _with_own_strides(result: Any, method: str, args: tuple[Any, ...], kwargs: d
         own = getattr(plain, method)(*args[1:], **kwargs)
         strides = own.stride()
     return result if strides == result.stride() else result.as_strided(result.shape, strides)
+
+
+def _in_memory_format(result: Any) -> Any:
+    """Returns the tensor with the strides that batch norms have on a CPU: those of a memory format, also if the argument is permuted.
+
+    Fake tensors keep the strides of the argument.
+    """
+    if not isinstance(result, torch.Tensor):
+        return result
+    with unset_fake_temporarily():
+        plain = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype, device="meta")
+        strides = plain.contiguous(memory_format=torch._prims_common.suggest_memory_format(plain)).stride()
+    return result if strides == result.stride() else result.new_empty_strided(result.shape, strides)
 
 
 def _type(value: Any, device: str) -> Any:

@@ -213,7 +213,7 @@ impl<'g> PatternPrinter<'g> {
         let (true, &[x, key, value]) = (is_assignment, node.args) else { return false };
         self.arg(x, true);
         self.text.push('[');
-        self.arg(key, true);
+        self.key(key);
         self.text.push_str("] = ");
         self.arg(value, true);
         true
@@ -236,12 +236,45 @@ impl<'g> PatternPrinter<'g> {
             (Syntax::GetItem, &[a, key]) => {
                 self.arg(a, true);
                 self.text.push('[');
-                self.arg(key, true);
+                self.key(key);
                 self.text.push(']');
             }
             _ => return false,
         }
         true
+    }
+
+    /// Prints a key between brackets, with slices in the syntax of Python: the text may be that of a replacement, in which `slice` is
+    /// not allowed.
+    fn key(&mut self, key: Arg) {
+        let elements = match key {
+            Arg::Tuple(range) if !self.graph.elements(range).is_empty() => self.graph.elements(range),
+            other => return self.key_part(other),
+        };
+        for (place, &element) in elements.iter().enumerate() {
+            if place > 0 {
+                self.text.push_str(", ");
+            }
+            self.key_part(element);
+        }
+        if elements.len() == 1 {
+            self.text.push(',');
+        }
+    }
+
+    fn key_part(&mut self, part: Arg) {
+        let Arg::Slice(range) = part else { return self.arg(part, true) };
+        let elements = self.graph.elements(range);
+        // The second colon is only needed before a step.
+        let count = if matches!(elements.last(), Some(Arg::None)) { 2 } else { 3 };
+        for (place, &element) in elements.iter().take(count).enumerate() {
+            if place > 0 {
+                self.text.push(':');
+            }
+            if !matches!(element, Arg::None) {
+                self.arg(element, true);
+            }
+        }
     }
 
     fn arg(&mut self, arg: Arg, opens: bool) {

@@ -134,27 +134,32 @@ fn is_slight(typed: &TypedGraph, region: &Region, target: Target) -> bool {
         && !region.nodes.iter().any(is_slow)
 }
 
-/// Number of elements of a half type from which a kernel saves more time than its call costs.
+/// Number of elements of a half type from which a kernel on a CPU saves more time than its call costs.
 const MANY_HALVES: i64 = 8192;
 
-/// Returns whether a region is one operation that takes eager mode on a CPU no longer than a kernel. Both read and write the same
-/// bytes, and the call of a kernel costs more than PyTorch's. An operation with a number as operand does not count, because
+/// Returns whether a region is one operation that takes eager mode no longer than a kernel. Both read and write the same bytes, and
+/// the call of a kernel costs as much as PyTorch's. On a CPU, an operation with a number as operand does not count, because
 /// PyTorch's call then costs more.
 fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let graph = typed.graph();
     let mut computed = region.nodes.iter().filter(|&&node| !is_view_node(typed, node));
-    let (Target::Cpu, Some(&node), None) = (target, computed.next(), computed.next()) else { return false };
+    let (Some(&node), None) = (computed.next(), computed.next()) else { return false };
+    if region.nodes.len() > 2 {
+        // Each view of PyTorch costs half a call, and a kernel replaces all of them.
+        return false;
+    }
     let (Some(call), Some(ty)) = (Call::of(graph, graph.node(node)), typed.tensor(graph.value_of(node))) else {
         return false;
     };
-    let is_small = ty.numel() < MANY_HALVES;
+    let is_small = target == Target::Cuda || ty.numel() < MANY_HALVES;
     match call.name {
-        "cat" | "concat" | "stack" => true,
+        "cat" | "concat" | "stack" => target == Target::Cpu,
         "relu" | "neg" => is_small || ty.dtype.size() >= 4,
         "add" | "sub" | "mul" | "maximum" | "minimum" => {
-            graph.node(node).operands().count() > 1 && (is_small || ty.dtype.size() >= 4)
+            let has_number = graph.node(node).operands().count() == 1;
+            (target == Target::Cuda || !has_number) && (is_small || ty.dtype.size() >= 4)
         }
-        "float" | "half" | "bfloat16" | "to" => is_small,
+        "float" | "half" | "bfloat16" | "double" | "long" | "int" | "to" => is_small,
         _ => false,
     }
 }

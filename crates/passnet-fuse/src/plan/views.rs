@@ -48,8 +48,17 @@ pub(crate) fn find_view_regions(
 pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Region> {
     let survey = Survey::of(typed, target, kept)?;
     let is_plain = |name: &str| Op::find(name).is_some_and(|op| op.is_plain_view);
-    let is_method = |node: &Node<'_>| matches!(node.callee, Callee::Method(name) if is_plain(name));
-    let mut views = typed.graph().nodes().filter(|node| is_method(node) && survey.is_view(node.id));
+    // Of the functions, only an index by numbers and slices: a replacement writes it in brackets.
+    let is_index = |node: &Node<'_>| {
+        matches!(node.callee, Callee::Function("operator.getitem"))
+            && node.operands().count() == 1
+            && node.operands().all(|value| typed.tensor(value).is_some())
+    };
+    let is_written = |node: &Node<'_>| match node.callee {
+        Callee::Method(name) => is_plain(name),
+        Callee::Function(_) => is_index(node),
+    };
+    let mut views = typed.graph().nodes().filter(|node| is_written(node) && survey.is_view(node.id));
     views.find_map(|node| survey.assemble(BTreeSet::from([node.id])))
 }
 

@@ -15,6 +15,8 @@ const WORD: usize = size_of::<usize>();
 /// Bytes of the objects that are searched. The objects are larger than this in each version of PyTorch 2.
 const PYTHON_BYTES: usize = 4 * WORD;
 const TENSOR_BYTES: usize = 16 * WORD;
+/// Bytes of a tensor in which its offset is searched: the offset follows the sizes and strides.
+const OFFSET_BYTES: usize = 23 * WORD;
 const STORAGE_BYTES: usize = 8 * WORD;
 /// Bytes from the address of the data to the device in a storage. Between them are the address, the owner of the data and its release
 /// function.
@@ -26,6 +28,8 @@ const META: u8 = 14;
 /// Offsets of fields in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TensorFields {
+    /// The fields that [`TensorFields::address`] reads in addition, if they were found.
+    place: Option<PlaceFields>,
     /// Offset of the tensor in the Python object.
     tensor: usize,
     /// Offset of the storage in the tensor.
@@ -34,6 +38,17 @@ pub(super) struct TensorFields {
     data: usize,
     nbytes: usize,
     references: usize,
+}
+
+/// Fields that decide at which address the elements of a tensor begin.
+#[derive(Clone, Copy, Debug)]
+struct PlaceFields {
+    /// Offset, in the tensor, of the distance of its first element from the beginning of the storage, in elements.
+    offset: usize,
+    /// Offset in the storage of the function that releases the data.
+    release: usize,
+    /// The release function of data that several storages share until one of them is written.
+    shared: usize,
 }
 
 /// Storage of a tensor in the memory of the host.
@@ -84,7 +99,9 @@ impl TensorFields {
         on_meta.set_item("device", "meta")?;
         let meta = empty.call((3,), Some(&on_meta))?;
         let is_meta = fields.storage_of(&meta).is_some_and(|storage| byte(storage + fields.data + DEVICE) == META);
-        Ok((is_right && is_meta).then_some(fields))
+        // Not every version of PyTorch 2 has shared data.
+        let place = fields.find_place(&empty).ok().flatten();
+        Ok((is_right && is_meta).then_some(Self { place, ..fields }))
     }
 
     fn search(known: &[Known<'_>]) -> Option<Self> {
@@ -109,7 +126,47 @@ impl TensorFields {
             nbytes: find(|known| known.nbytes, usize::MAX)?,
             // The upper half of the word counts other references.
             references: find(|known| known.references, u32::MAX as usize)?,
+            place: None,
         })
+    }
+
+    /// Finds the fields of [`TensorFields::address`] with views whose offsets are known, and with data that is shared until it is
+    /// written.
+    fn find_place(&self, empty: &Bound<'_, PyAny>) -> PyResult<Option<PlaceFields>> {
+        let lazy_clone = empty.py().import("torch")?.getattr("_lazy_clone")?;
+        let (mut views, mut clones) = (Vec::new(), Vec::new());
+        for offset in [0_usize, 7, 1234, 99_991] {
+            let whole = empty.call1((offset + 3,))?;
+            views.push((whole.call_method1("narrow", (0, offset, 2))?, offset));
+            // Cloning changes the storage of the original as well.
+            let other = empty.call1((offset + 3,))?;
+            clones.push((lazy_clone.call1((&other,))?, other));
+        }
+        let tensor = |value: &Bound<'_, PyAny>| word(value.as_ptr() as usize + self.tensor);
+        let is_offset = |at: &usize| views.iter().all(|(view, offset)| word(tensor(view) + at) == *offset);
+        let storages: Vec<usize> = clones.iter().filter_map(|(clone, _)| self.storage_of(clone)).collect();
+        let plain: Vec<usize> = views.iter().filter_map(|(view, _)| self.storage_of(view)).collect();
+        let (Some(&first), Some(&other)) = (storages.first(), plain.first()) else { return Ok(None) };
+        let is_release = |at: &usize| {
+            let shared = word(first + at);
+            storages.iter().all(|storage| word(storage + at) == shared)
+                && plain.iter().all(|storage| word(storage + at) == word(other + at))
+                && word(other + at) != shared
+        };
+        let offset = (0..OFFSET_BYTES).step_by(WORD).find(is_offset);
+        let release = (self.data + WORD..self.data + DEVICE).step_by(WORD).find(is_release);
+        Ok(offset.zip(release).map(|(offset, release)| PlaceFields { offset, release, shared: word(first + release) }))
+    }
+
+    /// Returns the address of the first element of a strided tensor, on any device. `value` must be of the type `torch.Tensor` or
+    /// `torch.nn.Parameter` itself. Returns `None` if PyTorch has to be asked: it copies shared data before it returns an address.
+    pub(super) fn address(&self, value: &Bound<'_, PyAny>, itemsize: usize) -> Option<u64> {
+        let PlaceFields { offset, release, shared } = self.place?;
+        let tensor = word(value.as_ptr() as usize + self.tensor);
+        let storage = word(tensor + self.storage);
+        let start = word(storage + self.data);
+        let is_plain = start != 0 && word(storage + release) != shared;
+        is_plain.then(|| (start + word(tensor + offset) * itemsize) as u64)
     }
 
     /// Returns the storage of an object of the type `torch.Tensor` itself, if it is in the memory of the host.

@@ -10,6 +10,7 @@ use std::sync::{
 };
 
 use pyo3::{
+    intern,
     prelude::*,
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple},
 };
@@ -20,7 +21,7 @@ use super::{
     cpp,
     recording::{Launch, RecordedWork, Recording, Word, is_recording, unobserved},
 };
-use crate::{cuda, kernel_code};
+use crate::{cuda, kernel_code, python::tensor_fields::TensorFields};
 
 /// Largest number of signatures with a plan. Calls with further signatures run the Python function.
 const MAX_PLANS: usize = 16;
@@ -189,6 +190,10 @@ struct LaunchPlan {
     /// Functions that return uninitialised tensors, with their arguments.
     allocations: Vec<(Py<PyAny>, Py<PyTuple>)>,
     uses: Vec<TensorUse>,
+    /// Bytes of an element of each tensor.
+    itemsizes: Vec<usize>,
+    /// The way to find addresses without a call of Python, which takes as long as a small kernel for three tensors.
+    fields: Option<TensorFields>,
     steps: Vec<LaunchStep>,
     device: Option<i32>,
     results: Results,
@@ -250,7 +255,12 @@ impl LaunchPlan {
             Results::List(results.extract()?)
         };
         let arguments = arguments.len();
-        Ok(Some(Self { arguments, constants, guard, tensors, allocations, uses, steps, device, results }))
+        let itemsize = |slot: &Bound<'_, PyAny>| unobserved(py, || slot.getattr(intern!(py, "itemsize"))?.extract());
+        let itemsizes = slots.iter().map(itemsize).collect::<PyResult<_>>()?;
+        let fields = TensorFields::get(py);
+        let plan =
+            Self { arguments, constants, guard, tensors, allocations, uses, itemsizes, fields, steps, device, results };
+        Ok(Some(plan))
     }
 
     /// Returns whether the arguments have the plan's signature.
@@ -293,9 +303,13 @@ impl LaunchPlan {
             slots.push(function.bind(py).call1(arguments.bind(py))?);
         }
         let mut addresses = [0; MAX_SLOTS];
-        for ((place, tensor), usage) in addresses.iter_mut().zip(&slots).zip(&self.uses) {
+        for (((place, tensor), usage), &itemsize) in
+            addresses.iter_mut().zip(&slots).zip(&self.uses).zip(&self.itemsizes)
+        {
             if *usage != TensorUse::Unused {
-                *place = address(tensor)?;
+                // The guard has checked the types of the tensors.
+                let found = self.fields.and_then(|fields| fields.address(tensor, itemsize));
+                *place = found.map_or_else(|| address(tensor), Ok)?;
             }
             if let TensorUse::Aligned(low) = usage
                 && *place & 15 != *low
