@@ -178,6 +178,19 @@ enum Results {
     List(Vec<usize>),
 }
 
+impl Results {
+    /// Reads the number of a tensor, or a tuple or list of numbers.
+    fn of(places: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(if let Ok(one) = places.extract() {
+            Self::One(one)
+        } else if places.is_instance_of::<PyTuple>() {
+            Self::Tuple(places.extract()?)
+        } else {
+            Self::List(places.extract()?)
+        })
+    }
+}
+
 /// Allocations and launches of a function for arguments of one signature. Its tensors are numbered: first the arguments, then the
 /// allocations.
 #[derive(Debug)]
@@ -247,13 +260,7 @@ impl LaunchPlan {
             }
             steps.push(LaunchStep { work, arguments, _owner: owner });
         }
-        let results = if let Ok(one) = results.extract() {
-            Results::One(one)
-        } else if results.is_instance_of::<PyTuple>() {
-            Results::Tuple(results.extract()?)
-        } else {
-            Results::List(results.extract()?)
-        };
+        let results = Results::of(&results)?;
         let arguments = arguments.len();
         let itemsize = |slot: &Bound<'_, PyAny>| unobserved(py, || slot.getattr(intern!(py, "itemsize"))?.extract());
         let itemsizes = slots.iter().map(itemsize).collect::<PyResult<_>>()?;
