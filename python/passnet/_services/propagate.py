@@ -19,7 +19,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from passnet._passes.wire import to_graph_module
 from passnet._services.serve import serve
 
-
 _BATCH_NORMS = frozenset((torch.nn.functional.batch_norm, torch.batch_norm))
 
 

@@ -214,7 +214,8 @@ impl Index {
         if let Some((multiple, part, _)) = rest.coarser(by, vars) {
             return whole.plus(&part.div(by / multiple, vars));
         }
-        whole.plus(&Self::term(Term::Div(Box::new(rest), by)))
+        let turns = rest.turns_below_zero(by, vars);
+        whole.plus_constant(-turns).plus(&Self::term(Term::Div(Box::new(rest.plus_constant(turns * by)), by)))
     }
 
     /// Returns the remainder by a positive constant, never negative.
@@ -226,7 +227,14 @@ impl Index {
         if let Some((multiple, part, below)) = rest.coarser(by, vars) {
             return part.rem(by / multiple, vars).times(multiple).plus(&below);
         }
-        Self::term(Term::Mod(Box::new(rest), by))
+        let turns = rest.turns_below_zero(by, vars);
+        Self::term(Term::Mod(Box::new(rest.plus_constant(turns * by)), by))
+    }
+
+    /// Returns how often `by` has to be added so that the index is never negative: the divisions of C++ and Triton round towards
+    /// zero.
+    fn turns_below_zero(&self, by: i64, vars: &Vars) -> i64 {
+        self.range(vars).map_or(0, |(least, _)| -least.min(0).div_euclid(by))
     }
 
     /// Returns the index with `dims[i]` in place of variable `i`.
@@ -370,6 +378,15 @@ mod tests {
             prop_assert_eq!(value(&nested, &at), plain.div_euclid(by).rem_euclid(then));
             let (low, high) = nested.range(&vars).unwrap();
             prop_assert!((low..=high).contains(&value(&nested, &at)));
+            for result in [index.div(by, &vars), index.rem(by, &vars), nested] {
+                let mut divides_below_zero = false;
+                result.for_each_term(&mut |term| {
+                    if let Term::Div(inner, _) | Term::Mod(inner, _) = term {
+                        divides_below_zero |= inner.range(&vars).unwrap().0 < 0;
+                    }
+                });
+                prop_assert!(!divides_below_zero, "{:?}", result);
+            }
         }
     }
 }
