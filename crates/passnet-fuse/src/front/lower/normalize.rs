@@ -152,7 +152,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Returns the value as it is after being stored in a narrower type.
-    fn rounded(&mut self, x: TensorId, dtype: DType) -> TensorId {
+    pub(super) fn rounded(&mut self, x: TensorId, dtype: DType) -> TensorId {
         let wide = self.tensors[x].dtype;
         let narrow = self.cast(x, dtype);
         self.cast(narrow, wide)

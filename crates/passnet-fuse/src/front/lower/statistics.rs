@@ -74,7 +74,8 @@ impl<'g> Lowering<'g> {
         Some(self.cast(result, dtype))
     }
 
-    /// Returns `max + log(sum(exp(x - max)))`, with 0 in place of an infinite maximum.
+    /// Returns `max + log(sum(exp(x - max)))`, with 0 in place of an infinite maximum. PyTorch computes it by five operations,
+    /// each of which rounds to the type of the result.
     fn log_sum_exp(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let x = self.tensor(call.subject()?)?;
         call.given(1, "dim")?;
@@ -89,9 +90,13 @@ impl<'g> Lowering<'g> {
         let zero = self.fill(0.0, wide);
         let shift = self.map(ScalarFn::Where, &[is_infinite, zero, largest], wide)?;
         let shifted = self.map(ScalarFn::Binary(Binary::Sub), &[x, shift], wide)?;
+        let shifted = self.rounded(shifted, dtype);
         let power = self.map(ScalarFn::Unary(Unary::Exp), &[shifted], wide)?;
+        let power = self.rounded(power, dtype);
         let sum = self.reduce(ReduceOp::Sum, power, &reduced, true);
+        let sum = self.rounded(sum, dtype);
         let log = self.map(ScalarFn::Unary(Unary::Log), &[sum], wide)?;
+        let log = self.rounded(log, dtype);
         let result = self.map(ScalarFn::Binary(Binary::Add), &[log, shift], wide)?;
         let result = self.cast(result, dtype);
         let shape = self.result_type(call)?.shape.clone();
