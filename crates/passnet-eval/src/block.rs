@@ -11,7 +11,7 @@ use std::{
 use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
-use crate::inputs::{Content, InputError, byte_size, fill};
+use crate::inputs::{Content, InputError, byte_size, common_indices, fill_below};
 
 /// Alignment of each tensor inside a block, in bytes. PyTorch's CPU allocator has the same alignment, so vector loads take as long as
 /// they do outside the referee.
@@ -63,9 +63,10 @@ impl InputBlock {
         }
         let file = memory_file()?;
         file.set_len(end)?;
+        let indices = common_indices(metas);
         for (&(seed, content), start) in contents.iter().zip((0..).step_by(stride.max(1) as usize)) {
             for (meta, layout) in metas.iter().zip(&first) {
-                file.write_all_at(&fill(meta, seed, content)?, start + layout.offset)?;
+                file.write_all_at(&fill_below(meta, seed, content, indices)?, start + layout.offset)?;
             }
         }
         seal(&file)?;
@@ -206,7 +207,7 @@ mod tests {
         let offsets: Vec<u64> = (0..2).flat_map(|set| block.layouts(set).map(|layout| layout.offset)).collect();
         assert_eq!(offsets, [0, 64, 128, 128, 192, 256]);
         let first = |set| block.read(&block.layouts(set).next().unwrap()).unwrap();
-        assert_eq!(first(0), fill(&metas[0], 1, Content::Random).unwrap());
+        assert_eq!(first(0), crate::inputs::fill(&metas[0], 1, Content::Random).unwrap());
         assert_eq!(first(1), [0; 12]);
         assert!(block.file.write_all_at(b"x", 0).is_err());
         assert!(block.file.set_len(0).is_err());

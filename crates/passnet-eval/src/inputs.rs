@@ -3,11 +3,12 @@
 mod content;
 mod discrete;
 mod real;
+mod rows;
 
 use std::num::NonZero;
 
 pub use content::{Content, UnknownContent};
-pub(crate) use discrete::is_fixed;
+pub(crate) use discrete::{common_indices, is_fixed};
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use real::Real;
@@ -67,6 +68,12 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
 /// # Errors
 /// If the metadata contradicts itself.
 pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, InputError> {
+    fill_below(meta, seed, content, 2)
+}
+
+/// Makes the values of one input, as [`fill`] does. In `discrete` contents, integers without literals and bounds are below `indices`
+/// ([`common_indices`] of all inputs).
+pub(crate) fn fill_below(meta: &TensorMeta, seed: u64, content: Content, indices: i64) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
     if meta.dtype.is_int()
@@ -83,7 +90,7 @@ pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, I
         }
     }
     if content == Content::Discrete && is_fixed(meta) {
-        discrete::fill(meta, stream, &mut out);
+        discrete::fill(meta, stream, indices, &mut out);
         return Ok(out);
     }
     fill_by_type(meta, stream, content, &mut out);
@@ -195,6 +202,9 @@ fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: 
     if content == Content::NearDuplicate && meta.data.is_none() {
         reverse_middle(out, R::SIZE);
     }
+    if rule.is_drawn() && matches!(content, Content::Uneven | Content::Spikes) {
+        rows::change::<R>(meta, stream, content, out, |value| rule.within(value, 0.0, R::LARGE));
+    }
 }
 
 /// Fills a complex tensor: real parts as for a real type, imaginary parts zero.
@@ -295,6 +305,11 @@ impl<'a> FloatRule<'a> {
         }
     }
 
+    /// Returns whether the metadata describes a distribution, not a constant or literals.
+    fn is_drawn(&self) -> bool {
+        self.data.is_none() && self.std != 0.0
+    }
+
     /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
     fn draws(&self) -> bool {
         if self.content == Content::Varied {
@@ -324,7 +339,9 @@ impl<'a> FloatRule<'a> {
             Content::Random | Content::Varied | Content::Discrete | Content::NearDuplicate | Content::NonFinite => {
                 self.within(random, normal, 100.0)
             }
-            Content::Wide => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
+            Content::Wide | Content::Uneven | Content::Spikes => {
+                self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0)
+            }
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),
             Content::Negative => self.within(-random.abs(), normal, 100.0),

@@ -10,6 +10,10 @@ pub enum Content {
     Zeros,
     /// Like `Random`, with a standard deviation of at least 1. The metadata often describes a smaller range than functions are made for.
     Wide,
+    /// Like `Wide`, but rows differ: some are small, mostly zero, or nearly equal to the row before.
+    Uneven,
+    /// Like `Wide`, with very large values in a few rows.
+    Spikes,
     /// Like `Random`, but integers and bools that the metadata fixes vary as well.
     Discrete,
     /// A thousand times the random values, within the type's range.
@@ -26,9 +30,11 @@ pub enum Content {
 
 impl Content {
     /// All contents except the random one.
-    pub const ADVERSARIAL: [Self; 9] = [
+    pub const ADVERSARIAL: [Self; 11] = [
         Self::Varied,
         Self::Wide,
+        Self::Uneven,
+        Self::Spikes,
         Self::Discrete,
         Self::Zeros,
         Self::Large,
@@ -44,6 +50,8 @@ impl Content {
             Self::Random => "random",
             Self::Varied => "varied",
             Self::Wide => "wide",
+            Self::Uneven => "uneven",
+            Self::Spikes => "spikes",
             Self::Discrete => "discrete",
             Self::Zeros => "zeros",
             Self::Large => "large",
@@ -64,7 +72,7 @@ impl fmt::Display for Content {
 /// A content name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown input content `{0}`; known are varied, wide, discrete, zeros, large, negative, tiny, near_duplicate, non_finite"
+    "unknown input content `{0}`; known are varied, wide, uneven, spikes, discrete, zeros, large, negative, tiny, near_duplicate, non_finite"
 )]
 pub struct UnknownContent(pub String);
 

@@ -17,13 +17,22 @@ pub(crate) fn is_fixed(meta: &TensorMeta) -> bool {
     meta.dtype == DType::Bool || meta.dtype.is_int() && !is_range
 }
 
+/// Returns the number of valid indices of every dimension of the tensors with more than one element, up to 100. At least 2.
+pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
+    let sizes = metas.iter().filter(|meta| meta.dtype.is_float()).flat_map(|meta| &meta.shape);
+    sizes.filter(|&&size| size > 1).min().map_or(2, |&size| size.min(100).cast_signed())
+}
+
 /// Fills a tensor for which [`is_fixed`] is true. Integers are drawn from the literals, so they stay valid indices. If all literals are
-/// equal or there are none, half of the elements get another value: zero, or one instead of zero.
-pub(super) fn fill(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
+/// equal, half of the elements get another value: zero, or one instead of zero. If there are none, they are below `indices`.
+pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u8]) {
     let size = meta.dtype.size();
     let values: Vec<i64> = meta.data.iter().flatten().map(|&value| whole(value)).collect();
-    let first = values.first().copied().unwrap_or(0);
-    let pool = if values.iter().all(|&value| value == first) { vec![first, i64::from(first == 0)] } else { values };
+    let pool = match values.first() {
+        None => (0..indices).collect(),
+        Some(&first) if values.iter().all(|&value| value == first) => vec![first, i64::from(first == 0)],
+        Some(_) => values,
+    };
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
         let [word, ..] = stream.group(index);
         let value = if meta.dtype == DType::Bool {

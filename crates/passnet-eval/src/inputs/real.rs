@@ -14,6 +14,9 @@ pub(super) trait Real: Send + Sync {
     /// Returns the nearest value of the type.
     fn round(value: f64) -> f64;
 
+    /// Reads a value; `bytes` has [`Self::SIZE`] bytes.
+    fn load(bytes: &[u8]) -> f64;
+
     /// Writes the nearest value of the type; `out` has [`Self::SIZE`] bytes.
     fn store(value: f64, out: &mut [u8]);
 }
@@ -28,6 +31,12 @@ macro_rules! real {
             fn round(value: f64) -> f64 {
                 let rounded: $float = $from(value);
                 $to(rounded)
+            }
+
+            fn load(bytes: &[u8]) -> f64 {
+                let mut value = [0; $size];
+                value.copy_from_slice(bytes);
+                $to(<$float>::from_ne_bytes(value))
             }
 
             fn store(value: f64, out: &mut [u8]) {

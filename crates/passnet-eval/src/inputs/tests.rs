@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn meta(dtype: DType, shape: &[u64]) -> TensorMeta {
+pub(super) fn meta(dtype: DType, shape: &[u64]) -> TensorMeta {
     TensorMeta {
         name: "in_0".to_owned(),
         original_name: None,
@@ -149,6 +149,18 @@ fn discrete_contents_change_integers_and_bools_that_are_fixed() {
     let mut range = meta(DType::Int32, &[4]);
     (range.min_val, range.max_val) = (Some(0.0), Some(9.0));
     assert!(!is_fixed(&range) && !is_fixed(&meta(DType::Float32, &[4])));
+}
+
+#[test]
+fn indices_without_literals_are_valid_in_all_dimensions() {
+    let (index, table) = (meta(DType::Int64, &[300]), meta(DType::Float32, &[40, 6]));
+    for (tables, limit) in [(vec![index.clone(), table.clone()], 6), (vec![index.clone()], 2), (vec![table], 6)] {
+        assert_eq!(common_indices(&tables), limit);
+    }
+    let drawn = fill_below(&index, 1, Content::Discrete, 6).unwrap();
+    let drawn: Vec<i64> = drawn.as_chunks().0.iter().map(|&bytes| i64::from_ne_bytes(bytes)).collect();
+    assert!((0..6).all(|value| drawn.contains(&value)) && drawn.iter().all(|value| (0..6).contains(value)));
+    assert_eq!(common_indices(&[meta(DType::Float32, &[1, 30_000, 768])]), 100);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Judges a round of adversarial inputs. If there is a float64 result, each element has to agree with it or with eager, because eager
-/// itself is far off on some contents. `wide` contents have ordinary magnitudes: an output that is not close at the demanded tolerance
+/// itself is far off on some contents. `wide` and `uneven` contents have ordinary magnitudes: an output that is not close at the demanded tolerance
 /// has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
@@ -23,7 +23,7 @@ pub(crate) fn judge_loosely(
         Content::Discrete => Exceptional::Computed,
         _ => Exceptional::Overflow,
     };
-    let terms = LooseTerms { exceptional, is_near: content == Content::Wide };
+    let terms = LooseTerms { exceptional, is_near: matches!(content, Content::Wide | Content::Uneven) };
     for pair in pairs {
         let is_close = |pair: &Pair<'_>| {
             let tolerance = compare(pair.dtype, &pair.candidate, &pair.reference, correct_at).tolerance;

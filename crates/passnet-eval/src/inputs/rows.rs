@@ -1,0 +1,148 @@
+//! Contents whose rows differ.
+//!
+//! In the other contents, all rows of a tensor have the same distribution. A pass could look at a few elements, take a shortcut that is
+//! right for rows of this distribution, and be wrong for the others: leave out the maximum of a softmax, the epsilon of a norm, or rows
+//! that seem to be zero, or equal to their neighbours.
+
+use passnet_record::TensorMeta;
+
+use super::{content::Content, real::Real};
+use crate::philox::Stream;
+
+/// Of this number of neighbouring rows, one has a spike. There is at least one.
+const ROWS_PER_SPIKE: u64 = 64;
+/// In a row that is sparse or repeated, one element of this number is an ordinary value. There is at least one.
+const ELEMENTS_PER_VALUE: u64 = 64;
+/// Number of distinct values of a tensor without rows.
+const DISTINCT: u64 = 4;
+/// First group of random words for rows. The values use groups from the beginning of the stream.
+const ROW_GROUPS: u64 = 1 << 62;
+
+/// Changes rows of a filled tensor to those of a content. `within` applies the bounds of the tensor.
+pub(super) fn change<R: Real>(
+    meta: &TensorMeta,
+    stream: Stream,
+    content: Content,
+    out: &mut [u8],
+    within: impl Fn(f64) -> f64,
+) {
+    let width = meta.shape.last().copied().unwrap_or(1);
+    let count = (out.len() / R::SIZE) as u64;
+    if width < 2 || count <= width {
+        // Scales and biases: few distinct values, but no spikes, which would hide all other differences.
+        if content == Content::Uneven {
+            repeat_values(stream, R::SIZE, out);
+        }
+        return;
+    }
+    let [start, ..] = stream.group(ROW_GROUPS - 1);
+    for row in 0..count / width {
+        let words = stream.group(ROW_GROUPS + row);
+        let first = (row * width) as usize * R::SIZE;
+        let (before, rest) = out.split_at_mut(first);
+        let values = &mut rest[..width as usize * R::SIZE];
+        match content {
+            Content::Spikes if (row + u64::from(start)).is_multiple_of(ROWS_PER_SPIKE.min(count / width)) => {
+                place_spike::<R>(words, values, &within);
+            }
+            Content::Uneven => match (row + u64::from(start)) % 4 {
+                0 => {}
+                1 => before.rchunks(values.len()).take(1).for_each(|last| keep_some(words, R::SIZE, values, last)),
+                2 => shrink::<R>(words, values, &within),
+                _ => {
+                    let mut zeros = vec![0; values.len()];
+                    zeros.chunks_exact_mut(R::SIZE).for_each(|zero| R::store(within(0.0), zero));
+                    keep_some(words, R::SIZE, values, &zeros);
+                }
+            },
+            _ => {}
+        }
+    }
+}
+
+/// Puts one value of a large magnitude, between the square root of the largest one and the largest one, into a row.
+fn place_spike<R: Real>([place, sign, magnitude, _]: [u32; 4], row: &mut [u8], within: impl Fn(f64) -> f64) {
+    let share = 0.5 + 0.5 * f64::from(magnitude) / f64::from(u32::MAX);
+    let value = R::LARGE.powf(share);
+    let place = place as usize % (row.len() / R::SIZE);
+    let value = if sign.is_multiple_of(2) { value } else { -value };
+    R::store(within(value), &mut row[place * R::SIZE..][..R::SIZE]);
+}
+
+/// Multiplies a row by a power of two between 2^-14 and 2^-7. The variances of such rows are near the epsilons of norms.
+fn shrink<R: Real>([exponent, ..]: [u32; 4], row: &mut [u8], within: impl Fn(f64) -> f64) {
+    let factor = 0.5_f64.powi(7 + (exponent % 8).cast_signed());
+    for element in row.chunks_exact_mut(R::SIZE) {
+        R::store(within(R::load(element) * factor), element);
+    }
+}
+
+/// Replaces the elements of a row by those of another, except one of [`ELEMENTS_PER_VALUE`].
+fn keep_some([place, ..]: [u32; 4], size: usize, row: &mut [u8], other: &[u8]) {
+    let period = ELEMENTS_PER_VALUE.min((row.len() / size) as u64);
+    let kept = u64::from(place) % period;
+    for ((element, other), index) in row.chunks_exact_mut(size).zip(other.chunks_exact(size)).zip(0..) {
+        if index % period != kept {
+            element.copy_from_slice(other);
+        }
+    }
+}
+
+/// Replaces each element by one of the first few.
+fn repeat_values(stream: Stream, size: usize, out: &mut [u8]) {
+    let (values, rest) = out.split_at_mut(out.len().min(DISTINCT as usize * size));
+    for (element, index) in rest.chunks_exact_mut(size).zip(0_u64..) {
+        let [word, ..] = stream.group(ROW_GROUPS + index);
+        let place = (u64::from(word) % DISTINCT) as usize * size;
+        element.copy_from_slice(&values[place..place + size]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use passnet_record::DType;
+
+    use super::super::{fill, tests::meta};
+    use super::*;
+
+    /// Returns the rows of a tensor of 128 rows and 96 columns.
+    fn rows(content: Content) -> Vec<Vec<f32>> {
+        let bytes = fill(&meta(DType::Float32, &[2, 64, 96]), 7, content).unwrap();
+        bytes.chunks(96 * 4).map(|row| row.chunks(4).map(|value| f32::load(value) as f32).collect()).collect()
+    }
+
+    #[test]
+    fn a_few_rows_have_one_spike() {
+        let rows = rows(Content::Spikes);
+        let spikes: Vec<f32> = rows.iter().flatten().copied().filter(|value| value.abs() >= 99.0).collect();
+        assert_eq!(spikes.len(), 2, "{spikes:?}");
+        let single = fill(&meta(DType::Float32, &[3, 8]), 7, Content::Spikes).unwrap();
+        assert_eq!(single.chunks(4).filter(|value| f32::load(value).abs() >= 99.0).count(), 1);
+    }
+
+    #[test]
+    fn rows_are_ordinary_repeated_small_and_sparse_in_turns() {
+        let rows = rows(Content::Uneven);
+        let differences = |row: usize| (0..96).filter(|&at| rows[row][at] != rows[row - 1][at]).count();
+        let largest = |row: usize| rows[row].iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+        let zeros = |row: usize| rows[row].iter().filter(|&&value| value == 0.0).count();
+        let first = (1..5).find(|&row| differences(row) <= 2).unwrap();
+        for row in (first..124).step_by(4) {
+            assert!(differences(row) >= 1 && largest(row) > 1.0, "{row}");
+            assert!((1e-6..0.1).contains(&largest(row + 1)), "{row}");
+            assert!((94..=95).contains(&zeros(row + 2)), "{row}");
+        }
+    }
+
+    #[test]
+    fn scales_have_few_distinct_values_and_no_spikes() {
+        for (content, expected) in [(Content::Uneven, 4), (Content::Spikes, 64)] {
+            let bytes = fill(&meta(DType::Float32, &[64]), 7, content).unwrap();
+            let mut values: Vec<u32> = bytes.chunks(4).map(|value| (f32::load(value) as f32).to_bits()).collect();
+            values.sort_unstable();
+            values.dedup();
+            assert_eq!(values.len(), expected, "{content}");
+            assert!(values.iter().all(|&bits| f32::from_bits(bits).abs() < 20.0));
+        }
+    }
+}
