@@ -50,7 +50,10 @@ fn expand<'t>(
             return Err(format!("a second definition of the macro `{name}`"));
         }
     }
-    directives.retain(|directive| !is_function_like(&directive.text));
+    directives.retain(|directive| {
+        !is_function_like(&directive.text)
+            && !is_end(directive, &tokens, &macros, guards.is_unconditional(directive.offset))
+    });
     if macros.is_empty() {
         return Ok(tokens);
     }
@@ -67,6 +70,20 @@ fn expand<'t>(
 
 fn is_function_like(directive: &str) -> bool {
     directive.strip_prefix("#define ").and_then(|rest| rest.split(' ').next()).is_some_and(|name| name.contains('('))
+}
+
+/// Returns whether a directive is the `#undef` of a macro that nothing uses behind it. Uses there would not be expanded by the compiler.
+fn is_end(
+    directive: &Directive,
+    tokens: &[Token<'_>],
+    macros: &BTreeMap<&str, Macro<'_>>,
+    is_unconditional: bool,
+) -> bool {
+    let Some(name) = directive.text.strip_prefix("#undef ").map(str::trim) else { return false };
+    let is_defined = macros.get(name).is_some_and(|found| found.at < directive.offset);
+    let is_used = tokens.iter().any(|token| token.text == name && token.at > directive.offset)
+        || macros.values().any(|found| found.body.iter().any(|token| token.text == name));
+    is_defined && is_unconditional && !is_used
 }
 
 /// Returns a directive `#define NAME(a, b) body`, if it is one.
@@ -172,6 +189,21 @@ mod tests {
         );
         assert_eq!(expanded("getpid()\n#define getpid() 0").as_deref(), Ok("getpid ( )"));
         assert_eq!(expanded("#define A(x) x\n#define B(x) A(A(x))\nB(c)").as_deref(), Ok("c"));
+        assert_eq!(expanded("#define A(x) x\nA(c)\n#undef A\nd").as_deref(), Ok("c d"));
+    }
+
+    #[test]
+    fn the_end_of_a_macro_remains_a_directive_where_it_changes_a_meaning() {
+        for text in [
+            "#define A(x) x\nA(c)\n#undef A\nA(d)",
+            "#define A(x) x\n#define B(x) A(x)\n#undef A\nB(d)",
+            "#undef A\n#define A(x) x\nA(c)",
+            "#define A(x) x\n#if 0\n#undef A\n#endif\nA(c)",
+            "#define A(x) x\n#undef expf\nA(c)",
+        ] {
+            let (_, directives, _) = tokenize(text).unwrap();
+            assert!(directives.iter().any(|directive| directive.text.starts_with("#undef")), "{text}");
+        }
     }
 
     #[test]

@@ -34,6 +34,15 @@ impl Violation for TensorAttribute {
     const HELP: &'static str = "wrappers may inspect, allocate and view; convert, copy and compute inside a kernel";
 
     fn message(&self) -> String {
-        format!("`.{}` is not an inspection of a tensor", self.subject)
+        format!("`.{}` is not an inspection of a tensor{}", self.subject, advice(&self.subject))
+    }
+}
+
+/// Returns advice for methods that ordinary code often calls.
+fn advice(method: &str) -> &'static str {
+    match method {
+        "flatten" | "ravel" => "; write `.view(-1)`, which never copies",
+        "resize_" | "new_tensor" => "; allocate with `torch.empty` or `.new_empty`",
+        _ => "",
     }
 }

@@ -32,6 +32,16 @@ impl Violation for UnknownName {
     const HELP: &'static str = "define or import the name; builtins that reflect, execute or print are not available";
 
     fn message(&self) -> String {
-        format!("`{}` is neither defined here nor an allowed builtin", self.subject)
+        format!("`{}` is neither defined here nor an allowed builtin{}", self.subject, advice(&self.subject))
+    }
+}
+
+/// Returns advice for builtins that ordinary code often calls.
+fn advice(name: &str) -> &'static str {
+    match name {
+        "slice" => "; write `x[start:end]`",
+        "getattr" | "hasattr" => "; write the attribute's name, or test dtype, shape or device",
+        "print" => "; raise an exception with the message",
+        _ => "",
     }
 }
