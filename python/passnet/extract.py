@@ -83,7 +83,7 @@ def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str
 
     recipes: dict[str, _zoo.Recipe] = {}
     unknown: list[dict[str, Any]] = []
-    for spec in options.specs:
+    for spec in _zoo.listed(options.specs):
         try:
             for recipe in _zoo.resolve(spec):
                 recipes.setdefault(recipe.spec, recipe)

@@ -199,6 +199,10 @@ def test_lists_globs_samples_and_what_is_done(tmp_path):
     models.write_text(f"{file}:build  # mine\n\n{file}:build\n{file}:fails\n")
     status, lines, skipped = run_cli(f"@{models}", "--out", tmp_path / "out", skip=f"{file}:fails")
     assert (status, list(lines), skipped) == (0, [f"{file}:build"], [f"{file}:fails"])
+    models.write_text(f"torchvision:no_such_model\n{file}:build\n")
+    _, lines, _ = run_cli(f"@{models}", "--out", tmp_path / "after")
+    assert lines[f"{file}:build"]["status"] == "ok", "a line without models stops no other line"
+    models.write_text(f"{file}:build\n{file}:fails\n")
     _, lines, _ = run_cli(f"@{tmp_path}/none.txt", f"@{models}", "--sample", 1, "--out", tmp_path / "out")
     assert sorted(line["status"] for line in lines.values())[-1] == "unknown_model" and len(lines) == 2
 

@@ -13,7 +13,7 @@ use crate::{
     front::lower::{call::Call, storage::is_view_node},
     plan::{
         select::{plan_judged_passes, plan_passes},
-        site::PassSite,
+        site::{PassSite, Replacement},
     },
 };
 
@@ -41,6 +41,8 @@ pub struct WrittenPass {
     pub name: String,
     /// Parts of graphs for which the pass was written.
     pub parts: Vec<ReplacedPart>,
+    /// True if the pass makes the same call as its pattern: it is as fast as eager mode, except for a call of Python.
+    pub repeats: bool,
 }
 
 /// A part of a graph that one call replaces.
@@ -127,8 +129,11 @@ fn written(task: &[TypedGraph], passes: &[Vec<PassSite>], choices: &Choices) -> 
         let views = those(&|node| is_view_node(typed, node));
         ReplacedPart { graph: site.graph, nodes, products, views }
     };
-    let written =
-        |(name, sites): (String, &Vec<PassSite>)| WrittenPass { name, parts: sites.iter().map(part).collect() };
+    let written = |(name, sites): (String, &Vec<PassSite>)| WrittenPass {
+        name,
+        parts: sites.iter().map(part).collect(),
+        repeats: sites.iter().all(|site| matches!(site.replacement, Replacement::Same)),
+    };
     Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }
 }
 

@@ -9,14 +9,14 @@ import difflib
 import fnmatch
 import importlib
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from passnet._summary import summary
 from passnet._zoo import variant
 from passnet._zoo.recipe import BuiltModel, Call, Limits, MissingLibraryError, Recipe, SpecError
 
-__all__ = ["BuiltModel", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "named", "resolve"]
+__all__ = ["BuiltModel", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "listed", "named", "resolve"]
 
 
 _LIBRARIES = {
@@ -70,6 +70,18 @@ def resolve(spec: str) -> Iterator[Recipe]:
             f"`{spec}`: the Python package `{library}` cannot be imported: {summary(error)}"
         ) from error
     yield from module.recipes(spec, rest)
+
+
+def listed(specs: Iterable[str]) -> Iterator[str]:
+    """Returns the specifications with the lines of ``@FILE`` in its place, so that a line without models stops no other line.
+
+    ``@FILE`` stays where the file cannot be read: :func:`resolve` then raises the error.
+    """
+    for spec in specs:
+        try:
+            yield from listed(_lines(Path(spec[1:]))) if spec.startswith("@") else (spec,)
+        except SpecError:
+            yield spec
 
 
 def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:

@@ -131,9 +131,19 @@ impl PlannedPass {
             (site.key() == first.key()).then_some(site)
         };
         let is_of_views = matches!(first.replacement, Replacement::Views(_));
-        let is_impossible = |node: NodeId| !survey.can_express(node) || (is_of_views && !survey.is_view(node));
+        // A kernel copies, so it cannot replace a call whose result is a view here, such as a cast to the type that the tensor has.
+        let copied: BTreeSet<NodeId> = match &first.replacement {
+            Replacement::Kernels(_) if views_of(&first.region).is_none() => {
+                survey.outside_views(&nodes.iter().map(|&(_, node)| node).collect())
+            }
+            _ => BTreeSet::new(),
+        };
+        let is_impossible = |node: NodeId| {
+            !survey.can_express(node) || (is_of_views && !survey.is_view(node)) || copied.contains(&node)
+        };
         let impossible = || nodes.iter().filter(|(_, node)| is_impossible(*node)).map(|&(position, _)| position);
-        planned().ok_or_else(|| impossible().collect())
+        let planned = if copied.is_empty() { planned() } else { None };
+        planned.ok_or_else(|| impossible().collect())
     }
 
     /// Returns the sites grouped by the value of one constant, so that each pattern can contain that value. Of the constants

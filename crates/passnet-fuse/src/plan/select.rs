@@ -40,29 +40,40 @@ pub(crate) fn plan_judged_passes(
 /// Returns the sites of a task, without the nodes of each graph that are kept. If one graph cannot replace an operation
 /// of a pass, the operation stays in all graphs of this pass. These are then planned again, without the operation.
 fn plan_around(task: &[TypedGraph], target: Target, kept: &[BTreeSet<NodeId>]) -> Vec<Vec<PassSite>> {
-    let mut kept = kept.to_vec();
+    let mut fixed: Vec<Fixed> =
+        kept.iter().map(|kept| Fixed { kept: kept.clone(), blocked: BTreeSet::new() }).collect();
     loop {
         let sites = task
             .iter()
-            .zip(&kept)
+            .zip(&fixed)
             .enumerate()
-            .flat_map(|(graph, (typed, kept))| rewritable_sites(typed, graph, target, kept))
+            .flat_map(|(graph, (typed, fixed))| rewritable_sites(typed, graph, target, fixed))
             .collect();
+        let kept: Vec<BTreeSet<NodeId>> = fixed.iter().map(|fixed| fixed.kept.clone()).collect();
         let DryRun { passes, blocked } = dry_run(task, select_patterns(group_by_pattern(sites)), target, &kept);
-        // Each turn except the last keeps more nodes, so the loop ends.
-        if kept.iter().zip(&blocked).all(|(kept, blocked)| blocked.is_subset(kept)) {
+        // Each turn except the last keeps or blocks more nodes, so the loop ends.
+        if fixed.iter().zip(&blocked).all(|(fixed, blocked)| blocked.is_subset(&fixed.blocked)) {
             return passes;
         }
-        for (kept, blocked) in kept.iter_mut().zip(blocked) {
-            kept.extend(blocked);
+        for (fixed, blocked) in fixed.iter_mut().zip(blocked) {
+            fixed.kept.extend(&blocked);
+            fixed.blocked.extend(blocked);
         }
     }
 }
 
+/// Nodes of a graph that are not computed by a pass.
+struct Fixed {
+    /// Nodes that PyTorch computes. A pass may repeat the call of one that is a view.
+    kept: BTreeSet<NodeId>,
+    /// Nodes among `kept` that no pass may match, because another graph with the same operations cannot use the pass.
+    blocked: BTreeSet<NodeId>,
+}
+
 /// Returns the sites of a graph, on its device and in host memory.
-fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTreeSet<NodeId>) -> Vec<PassSite> {
+fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, fixed: &Fixed) -> Vec<PassSite> {
     let on = |typed: &TypedGraph, target: Target| -> Vec<PassSite> {
-        let replacements = find_replacements(typed, target, kept).into_iter();
+        let replacements = find_replacements(typed, target, fixed).into_iter();
         replacements.map(|(region, replacement)| PassSite::new(typed, graph, region, replacement, target)).collect()
     };
     let mut sites = on(typed, target);
@@ -77,7 +88,8 @@ fn rewritable_sites(typed: &TypedGraph, graph: usize, target: Target, kept: &BTr
 
 /// Returns the regions of a graph with their replacements, without the nodes that are kept. Each method of finding regions is
 /// tried only if those before it found none.
-fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Vec<(Region, Replacement)> {
+fn find_replacements(typed: &TypedGraph, target: Target, fixed: &Fixed) -> Vec<(Region, Replacement)> {
+    let kept = &fixed.kept;
     let scheduled = |region: Region| {
         let program = schedule(&region, LoopForm::of(target))?;
         Some((region, Replacement::Kernels(program)))
@@ -89,18 +101,22 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
     let fused: Vec<(Region, Replacement)> = others.into_iter().filter_map(scheduled).collect();
     if !fused.is_empty() && fused.iter().all(|(region, _)| is_cheap_alone(typed, region, target)) {
         // A view that stays as it is costs a call of Python. Other ways to replace a view cost as much as the kernel.
-        if let Some(view) = find_lone_view(typed, target, kept) {
+        if let Some(view) = find_lone_view(typed, target, &fixed.blocked) {
             return vec![(view, Replacement::Same)];
         }
     }
     let taken: BTreeSet<NodeId> = fused.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
-    // A call of the pass costs about as much as a view of PyTorch, and each of its results as well.
-    let pays = |region: &Region| region.nodes.len() >= region.outputs.len() + 2;
+    // A call of the pass costs about as much as a view of PyTorch, and each of its results as well. A call that returns its
+    // argument, such as `contiguous` of a contiguous tensor, takes PyTorch hardly any time.
+    let pays = |region: &Region| {
+        let changed = region.nodes.iter().filter(|&&node| changes_layout(typed, node)).count();
+        region.nodes.len() >= region.outputs.len() + 2 && changed > region.outputs.len()
+    };
     let all_views = || find_view_regions(typed, target, kept, &taken).into_iter();
     let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
     let fused_and_views =
         || fused.into_iter().chain(all_views().filter(|(region, _)| pays(region)).map(viewed)).collect();
-    let lone_view = || find_lone_view(typed, target, kept).map(|region| (region, Replacement::Same));
+    let lone_view = || find_lone_view(typed, target, &fixed.blocked).map(|region| (region, Replacement::Same));
     // One match is enough, because a graph with a match does not count as failed.
     let smallest_slight = || slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region));
     let smallest_copied =
@@ -116,6 +132,13 @@ fn find_replacements(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>
         Box::new(|| smallest_copied().into_iter().collect()),
     ];
     ways.into_iter().map(|find| find()).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Returns whether the result of a view has another shape, other strides or another type than its argument.
+fn changes_layout(typed: &TypedGraph, node: NodeId) -> bool {
+    let graph = typed.graph();
+    let subject = Call::of(graph, graph.node(node)).and_then(|call| call.subject()?.as_value());
+    subject.is_none_or(|subject| typed.tensor(subject) != typed.tensor(graph.value_of(node)))
 }
 
 /// Returns whether a region is one computation of eager mode and a few views, with several results. On a device, the host needs
@@ -144,8 +167,10 @@ fn is_cheap_alone(typed: &TypedGraph, region: &Region, target: Target) -> bool {
     let graph = typed.graph();
     let mut computed = region.nodes.iter().filter(|&&node| !is_view_node(typed, node));
     let (Some(&node), None) = (computed.next(), computed.next()) else { return false };
-    if region.nodes.len() > 2 {
-        // Each view of PyTorch costs half a call, and a kernel replaces all of them.
+    // Each view of PyTorch costs half a call, and a kernel replaces all of them. On a device, one is enough: the kernel's launch
+    // costs less than PyTorch's call.
+    let num_views = region.nodes.len() - 1;
+    if num_views > usize::from(target == Target::Cpu) {
         return false;
     }
     let (Some(call), Some(ty)) = (Call::of(graph, graph.node(node)), typed.tensor(graph.value_of(node))) else {

@@ -138,6 +138,11 @@ impl<'g> Survey<'g> {
         nodes
     }
 
+    /// Returns those nodes whose results are views of an outside tensor in eager mode.
+    pub(crate) fn outside_views(&self, nodes: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+        nodes - &self.without_views(nodes.clone(), Copies::Never)
+    }
+
     /// Returns the nodes without those whose results have elements that share memory: a part that was cut off may end with such
     /// a view.
     fn without_overlaps(&self, mut nodes: BTreeSet<NodeId>) -> BTreeSet<NodeId> {

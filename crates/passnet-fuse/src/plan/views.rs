@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use passnet_graph::{Callee, Node, NodeId, Target, TypedGraph, ops::Op};
+use passnet_graph::{Callee, Node, NodeId, Target, TensorType, TypedGraph, ops::Op};
 
 use super::{region::Region, survey::Survey};
 use crate::front::{
     evaluator::Scalarizer,
     expr::{BufferId, Expr},
     index::{Index, offset},
+    lower::call::Call,
 };
 
 /// A result of a region as a view of one of its inputs; shape and strides are those of the result.
@@ -44,22 +45,48 @@ pub(crate) fn find_view_regions(
     survey.by_level().into_iter().flat_map(of_level).collect()
 }
 
-/// Returns one view of a graph as a region, for a pass that makes the same view.
-pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, kept: &BTreeSet<NodeId>) -> Option<Region> {
-    let survey = Survey::of(typed, target, kept)?;
-    let is_plain = |name: &str| Op::find(name).is_some_and(|op| op.is_plain_view);
-    // Of the functions, only an index by numbers and slices: a replacement writes it in brackets.
-    let is_index = |node: &Node<'_>| {
-        matches!(node.callee, Callee::Function("operator.getitem"))
-            && node.operands().count() == 1
-            && node.operands().all(|value| typed.tensor(value).is_some())
-    };
-    let is_written = |node: &Node<'_>| match node.callee {
-        Callee::Method(name) => is_plain(name),
-        Callee::Function(_) => is_index(node),
-    };
-    let mut views = typed.graph().nodes().filter(|node| is_written(node) && survey.is_view(node.id));
-    views.find_map(|node| survey.assemble(BTreeSet::from([node.id])))
+/// Returns the view of a graph that costs the least as a region, for a pass that makes the same view. The view may be one that
+/// is not worth a replacement otherwise, but not one of `blocked`.
+pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, blocked: &BTreeSet<NodeId>) -> Option<Region> {
+    let survey = Survey::of(typed, target, blocked)?;
+    let graph = typed.graph();
+    let mut views: Vec<(RepeatedView, NodeId)> = graph
+        .nodes()
+        .filter(|node| survey.is_view(node.id))
+        .filter_map(|node| Some((RepeatedView::of(typed, &node)?, node.id)))
+        .collect();
+    views.sort();
+    views.into_iter().find_map(|(_, node)| survey.assemble(BTreeSet::from([node])))
+}
+
+/// A view that the replacement of a pass may make as the graph does, by its time in PyTorch: the first is the fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RepeatedView {
+    Method,
+    /// `reshape` of a contiguous tensor. The replacement calls `view`, since `reshape` may copy.
+    Reshape,
+    /// Numbers, slices, `None` and `...` as indices.
+    Index,
+}
+
+impl RepeatedView {
+    fn of(typed: &TypedGraph, node: &Node<'_>) -> Option<Self> {
+        let graph = typed.graph();
+        let call = Call::of(graph, *node)?;
+        let is_contiguous = || {
+            let subject = call.subject().and_then(|subject| typed.tensor(subject.as_value()?));
+            subject.is_some_and(TensorType::is_contiguous)
+        };
+        match node.callee {
+            Callee::Method("reshape") => is_contiguous().then_some(Self::Reshape),
+            Callee::Method(name) => Op::find(name).is_some_and(|op| op.is_plain_view).then_some(Self::Method),
+            Callee::Function("operator.getitem") => {
+                let is_of_tensor = node.operands().all(|value| typed.tensor(value).is_some());
+                (is_of_tensor && node.operands().count() == 1).then_some(Self::Index)
+            }
+            Callee::Function(_) => None,
+        }
+    }
 }
 
 /// Returns the results as views; `None` where one is not.

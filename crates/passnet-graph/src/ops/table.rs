@@ -59,7 +59,7 @@ pub const OPS: &[Op] = &[
     op("copy", Unknown),
     op("cos", Fresh).fresh_in_hashes().amplifies_errors().costly(),
     op("cumsum", Fresh).fresh_in_hashes().slow_alone(),
-    op("detach", View),
+    op("detach", View).plain_view(),
     op("device", Unknown),
     op("diagonal", View),
     op("dim", Fresh).fresh_in_hashes(),

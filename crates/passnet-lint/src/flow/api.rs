@@ -118,6 +118,7 @@ pub(super) const TENSOR_INSPECTIONS: &[&str] = &[
 /// Methods that make a tensor: new memory, or another view of the same bytes.
 pub(super) const TENSOR_CREATIONS: &[&str] = &[
     "as_strided",
+    "detach",
     "expand",
     "expand_as",
     "movedim",

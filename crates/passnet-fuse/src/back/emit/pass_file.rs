@@ -78,9 +78,11 @@ fn description(title: &str, site: &PassSite) -> String {
 /// Returns the text of a pass that makes the same call as its pattern.
 fn same(parameters: &[String], body: &str) -> String {
     let parameters = parameters.join(", ");
+    // The tensor is contiguous where this view is chosen. A replacement must not call `reshape`, since it may copy.
+    let repeated = body.replace(".reshape(", ".view(");
     format!(
         "\"\"\"A view, as it was: the rest of the graph is work for libraries.\"\"\"\n\n\n\
          def pattern({parameters}):\n{body}\n\ndef replacement_args({parameters}):\n    return ({parameters},)\n\n\n\
-         def replacement_func():\n    return fused\n\n\ndef fused({parameters}):\n{body}"
+         def replacement_func():\n    return fused\n\n\ndef fused({parameters}):\n{repeated}"
     )
 }
