@@ -222,7 +222,7 @@ def passnet(
         raise ValueError(f"the backend `passnet` has no author `{author}`; use 'fuse' or None")
     then = options.get("then")
     if then not in ("inductor", None):
-        raise ValueError(f"the backend `passnet` does not know `{then}` for the rest; use 'inductor' or None")
+        raise ValueError(f"the backend `passnet` has no value `{then}` for the option `then`; use 'inductor' or None")
     places = tuple(os.path.abspath(path) for path in paths)
     key = places, options.get("verify", True), author, options.get("cache_dir"), then
     return _backend(*key)(module, example_inputs)

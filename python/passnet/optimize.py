@@ -65,7 +65,7 @@ def check(options: argparse.Namespace) -> None:
     path, _, name = options.spec.rpartition(":")
     file = Path(path)
     if not path or not name:
-        raise UsageError(f"`{options.spec}` names no function of a file; write it as `model.py:build`")
+        raise UsageError(f"`{options.spec}` is not a file and a function; write it as `model.py:build`")
     if not file.is_file():
         raise UsageError(f"{path}: {'this is a directory' if file.is_dir() else 'there is no such file'}")
     if file.suffix != ".py":

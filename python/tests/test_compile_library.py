@@ -86,7 +86,7 @@ def test_the_page_says_times_and_regions(library: Path):
 
 
 def test_other_files_than_the_manifests_are_refused(library: Path, tmp_path: Path):
-    with pytest.raises(PassError, match="is no pass library"):
+    with pytest.raises(PassError, match="is not a pass library"):
         passnet.load(tmp_path)
     file = next(library.glob("*.py"))
     file.write_text(file.read_text() + "\n")

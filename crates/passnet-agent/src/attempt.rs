@@ -355,7 +355,8 @@ impl Attempt<'_> {
         // Calls that survived the cut are carried out as usual; their results tell the model more than this
         // message.
         if cut_off && self.pending.is_empty() {
-            let content = "Your answer was cut off at the limit of tokens. Be shorter, and call a tool.".to_owned();
+            let content =
+                "Your reply was cut off at the limit of tokens. Write a shorter reply that calls a tool.".to_owned();
             self.record(JournalEvent::Said { content }, progress)?;
         }
         Ok(())

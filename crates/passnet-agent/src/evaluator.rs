@@ -191,7 +191,7 @@ impl Evaluator {
         let wall_ns = begin.elapsed().as_nanos() as u64;
         let correct_at = self.referee.settings().correct_at;
         let evaluation = summarise_evaluation(passes.id().clone(), &verdicts, correct_at, wall_ns);
-        let score = format!("score {:.3} (1 is doing nothing)", evaluation.score);
+        let score = format!("score {:.3} (an empty pass directory has 1)", evaluation.score);
         Ok(Explained { text: explain(&verdicts, &score), outcome: evaluation, findings: broken_rules(&findings) })
     }
 
@@ -220,7 +220,7 @@ impl Evaluator {
             });
         }
         let check = summarise_check(passes.id().clone(), &verdicts, begin.elapsed().as_nanos() as u64);
-        let text = explain(&verdicts, "nothing was timed, so this is no score");
+        let text = explain(&verdicts, "nothing was timed, so there is no score");
         Ok(Explained { outcome: check, text, findings: broken_rules(&findings) })
     }
 

@@ -22,7 +22,7 @@ pub(super) fn describe(name: &str, typed: &TypedGraph, on_cpu: bool) -> String {
             writeln!(text, "  {} = {} : {}", node.name, graph.call_text(node.id), type_text(typed.type_of(node.value)));
     }
     if graph.num_nodes() > MAX_NODES {
-        let _ = writeln!(text, "  ... {} nodes more", graph.num_nodes() - MAX_NODES);
+        let _ = writeln!(text, "  ... {} more nodes", graph.num_nodes() - MAX_NODES);
     }
     let outputs: Vec<String> = graph.outputs().iter().map(|&arg| graph.arg_text(arg).to_string()).collect();
     let _ = writeln!(text, "  return {}", outputs.join(", "));
@@ -37,7 +37,7 @@ pub(super) fn describe(name: &str, typed: &TypedGraph, on_cpu: bool) -> String {
     match products(typed) {
         0 => {}
         products => {
-            let _ = writeln!(text, "arithmetic: {:.3} MFLOP in products", products as f64 / 1e6);
+            let _ = writeln!(text, "floating-point operations: {:.3} million in products", products as f64 / 1e6);
         }
     }
     if on_cpu {
@@ -45,7 +45,7 @@ pub(super) fn describe(name: &str, typed: &TypedGraph, on_cpu: bool) -> String {
         let _ = writeln!(
             text,
             "one core of this machine copies {:.1} GB/s (measured): at that rate eager mode needs {:.1} us, an ideal kernel {:.1} us; \
-             data in the cache moves faster, arithmetic and the overhead of calls come on top",
+             cached data moves faster; arithmetic and the overhead of calls take additional time",
             rate / 1e9,
             eager as f64 / rate * 1e6,
             least as f64 / rate * 1e6

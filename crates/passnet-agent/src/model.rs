@@ -58,7 +58,7 @@ pub struct Completion {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The server refuses: key, model name, or request.
-    #[error("the server refuses (HTTP {status}): {message}")]
+    #[error("the server refused the request (HTTP {status}): {message}")]
     Refused {
         /// HTTP status.
         status: u16,

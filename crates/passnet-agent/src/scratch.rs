@@ -20,7 +20,7 @@ pub(crate) struct ScratchRun {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScratchError {
     /// The devices of a fleet evaluate graphs of their suite only.
-    #[error("this environment has no scratch runs, because other machines evaluate for it")]
+    #[error("scratch runs are not available, because this environment evaluates on other machines")]
     Fleet,
     /// A pass cannot be imported, or breaks a rule.
     #[error("the passes cannot be imported ({}): {}", .0.code, .0.message)]

@@ -101,7 +101,7 @@ impl Toolbox {
             other => {
                 let known: Vec<String> = specs().into_iter().map(|tool| tool.name).collect();
                 let other = shortened(other, 80);
-                Observation::of(Err(format!("there is no tool `{other}`; there are {}", known.join(", "))))
+                Observation::of(Err(format!("there is no tool `{other}`; the tools are {}", known.join(", "))))
             }
         };
         // The limit applies to all tools, because one long observation could fill the context of a small model.
@@ -181,7 +181,7 @@ impl EvaluationRequest {
         let found = STAGES.iter().find(|(name, _)| *name == stage);
         let (_, depth) = found.ok_or_else(|| {
             let known: Vec<&str> = STAGES.iter().map(|(name, _)| *name).collect();
-            format!("there is no stage `{}`; there are {}", shortened(stage, 80), known.join(", "))
+            format!("there is no stage `{}`; the stages are {}", shortened(stage, 80), known.join(", "))
         })?;
         Ok(Self { depth: *depth, skip_cpu: arguments.flag("skip_cpu")? })
     }
@@ -195,7 +195,7 @@ fn requested_graph(task: &Task, arguments: &Value) -> Result<usize, String> {
         None => Ok(0),
         Some(name) => {
             let found = task.visible.iter().position(|graph| graph.id().graph == name.trim());
-            found.ok_or_else(|| format!("there is no graph `{}`; there are {}", shortened(name, 80), names()))
+            found.ok_or_else(|| format!("there is no graph `{}`; the graphs are {}", shortened(name, 80), names()))
         }
     }
 }
@@ -203,7 +203,9 @@ fn requested_graph(task: &Task, arguments: &Value) -> Result<usize, String> {
 fn graph_info(context: ToolContext<'_>, arguments: &Value) -> Result<String, String> {
     let ToolContext { evaluator, task } = context;
     let index = requested_graph(task, arguments)?;
-    let typed = task.typed(evaluator.propagator()).map_err(|why| format!("types cannot be inferred: {why}"))?;
+    let typed = task
+        .typed(evaluator.propagator())
+        .map_err(|why| format!("the types of the graph cannot be inferred: {why}"))?;
     let on_cpu = evaluator.referee().settings().device.is_cpu();
     Ok(graph_facts::describe(task.visible[index].id().graph.as_str(), &typed[index], on_cpu))
 }

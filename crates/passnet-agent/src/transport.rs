@@ -100,10 +100,10 @@ fn answer_to(server: &EnvServer, request: HttpRequest) -> HttpAnswer {
         HttpRequest::Get(path) => return page(server, &path),
         // Pages of other sites must not run passes here.
         HttpRequest::OfBrowser => {
-            return HttpAnswer::error("403 Forbidden", "pages of a browser are not served");
+            return HttpAnswer::error("403 Forbidden", "requests from web pages are refused");
         }
         HttpRequest::Other => {
-            return HttpAnswer::error("405 Method Not Allowed", "POST a request as JSON");
+            return HttpAnswer::error("405 Method Not Allowed", "send the request as JSON with POST");
         }
     };
     let answer = server.answer(&String::from_utf8_lossy(&body));
@@ -120,9 +120,9 @@ fn page(server: &EnvServer, path: &str) -> HttpAnswer {
     let (kind, body) = match (path, server.devices()) {
         ("/", Some(devices)) => ("text/html; charset=utf-8", devices.page()),
         ("/metrics", Some(devices)) => ("text/plain; version=0.0.4; charset=utf-8", devices.metrics()),
-        (_, Some(_)) => return HttpAnswer::error("404 Not Found", "there are / and /metrics"),
+        (_, Some(_)) => return HttpAnswer::error("404 Not Found", "the paths are / and /metrics"),
         (_, None) => {
-            let message = "POST a request as JSON; pages and metrics need --fleet";
+            let message = "send the request as JSON with POST; pages and metrics need --fleet";
             return HttpAnswer::error("405 Method Not Allowed", message);
         }
     };

@@ -44,10 +44,10 @@ pub enum EditError {
         limit: usize,
     },
     /// The text is not valid source.
-    #[error("the text holds a NUL character; files are UTF-8 text")]
+    #[error("the text contains a NUL character; write UTF-8 text without it")]
     Binary,
     /// The text to replace does not occur exactly once.
-    #[error("`old_str` occurs {0} times in the file, it has to occur exactly once; nothing was changed")]
+    #[error("`old_str` occurs {0} times in the file and must occur exactly once; nothing was changed")]
     NotOnce(usize),
     /// The line does not exist.
     #[error("line {line} is not in the file, which has {lines}")]

@@ -110,8 +110,8 @@ fn checks_without_timing_are_worth_nothing_and_name_cheats() {
     let expected = [(Status::Accuracy, at_check), (Status::Integrity, at_check), (Status::Correct, at_check)];
     assert_eq!(checked(&trajectory), expected);
     let texts: Vec<&str> = trajectory.messages.iter().map(passnet_record::agent::Message::content).collect();
-    assert!(texts.iter().any(|text| text.contains("1 of 1 graph correct, nothing was timed, so this is no score")));
-    assert!(texts.iter().any(|text| text.contains("there is no stage `tuesday`; there are lint, check, all")));
+    assert!(texts.iter().any(|text| text.contains("1 of 1 graph correct, nothing was timed, so there is no score")));
+    assert!(texts.iter().any(|text| text.contains("there is no stage `tuesday`; the stages are lint, check, all")));
     assert_eq!(trajectory.findings, ["forbidden_operator"]);
     // Results that are right and were not timed are nothing to hand in.
     assert_eq!((trajectory.exit, trajectory.evaluations().count()), (AttemptExit::Useless, 0));
@@ -133,7 +133,7 @@ fn a_profile_is_shown_and_is_no_verdict() {
     let calls = trajectory.steps.iter().flat_map(|step| &step.tools).filter(|tool| tool.name == "profile");
     assert_eq!(calls.map(|tool| tool.outcome.ok).collect::<Vec<_>>(), [true, false, true, false]);
     let texts: Vec<&str> = trajectory.messages.iter().map(passnet_record::agent::Message::content).collect();
-    let texts = texts.into_iter().filter(|text| text.contains("no verdict")).collect::<Vec<_>>();
+    let texts = texts.into_iter().filter(|text| text.contains("not a verdict")).collect::<Vec<_>>();
     assert!(texts[0].contains("eager: 5.0 us") && !texts[0].contains("passes:"), "{}", texts[0]);
     assert!(texts[1].contains("passes: 5.0 us") && texts[1].contains("3.0 us     2 x  honest"), "{}", texts[1]);
     assert!(texts[2].contains("passes: no profile (argument_mismatch)"), "{}", texts[2]);

@@ -84,7 +84,9 @@ fn check_sample(folder: &Path) -> Result<(), String> {
     let path = folder.join("model.py").display().to_string();
     let again = graph_module::parse(&path, &graph_module::print(&sample.graph)).map_err(|error| error.to_string())?;
     if again != sample.graph {
-        return Err(format!("{path}: the graph reads otherwise once it is printed; please report it"));
+        return Err(format!(
+            "{path}: the written graph differs from the captured one when it is read; please report this"
+        ));
     }
     Ok(())
 }

@@ -230,7 +230,7 @@ impl Varied<'_> {
     fn tensors(&self, slice: &Slice) -> Result<Option<Vec<TensorMeta>>, String> {
         let Some(annotation) = &self.parent.annotation else { return Ok(None) };
         if let Some(&output) = slice.outputs.iter().find(|output| self.shape(annotation, **output).is_none()) {
-            return Err(format!("output `{}` is no tensor", self.parent.graph.name(output)));
+            return Err(format!("output `{}` is not a tensor", self.parent.graph.name(output)));
         }
         slice.inputs.iter().map(|&input| self.tensor(annotation, input)).collect::<Result<_, _>>().map(Some)
     }
@@ -244,7 +244,7 @@ impl Varied<'_> {
 
     fn tensor(&self, annotation: &Annotation, value: ValueId) -> Result<TensorMeta, String> {
         let name = self.parent.graph.name(value);
-        let unknown = || format!("input `{name}` is no tensor, or is not known in this variant");
+        let unknown = || format!("input `{name}` is not a tensor, or its shape in this variant is unknown");
         let measured = || annotation.values[value.index()].clone().map(|meta: ValueMeta| meta.named(name));
         // For an input of the full graph, the file of the sample says more than one run: data, domain, deviation.
         let own = self.parent.tensors.get(value.index()).filter(|_| self.parent.graph.node_of(value).is_none());

@@ -205,7 +205,7 @@ pub fn build_suites(
     // An empty suite has no folder. The training split is empty if all models are for evaluation.
     let (suites, empty): (Vec<Dataset>, Vec<Dataset>) = suites.into_iter().partition(|suite| suite.root().exists());
     for suite in &empty {
-        remark(&format!("{} has no tasks; give it more models", suite.root().display()));
+        remark(&format!("{} has no tasks; add more models", suite.root().display()));
     }
     for suite in &suites {
         fs::write(suite.root().join("README.md"), front_page(suite)?)?;

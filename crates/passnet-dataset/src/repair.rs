@@ -32,7 +32,7 @@ pub fn repair<R: Row + 'static>(dataset: &Dataset, table: Table) -> Result<Vec<R
         let error = rows.find_map(Result::err).map(|error| error.to_string());
         let error = error.or_else(|| {
             let is_altered = altered.contains(&part);
-            is_altered.then(|| format!("{}: its bytes are not those that were written", part.display()))
+            is_altered.then(|| format!("{}: its content has changed since it was written", part.display()))
         });
         if let Some(error) = error {
             found.push(Repaired { path: part, error, kept: 0 });

@@ -13,7 +13,7 @@ const APIS: &[Choice<ChatApi>] = &[("openai", "", ChatApi::OpenAi), ("anthropic"
 pub enum AgentCommand {
     /// Let a model attempt every task of a suite; run the same command again to resume
     Run(Box<AgentRunArgs>),
-    /// Repeat the tool calls of trajectories, and compare the verdicts
+    /// Run the tool calls of trajectories again, and compare the verdicts
     Replay(ReplayArgs),
 }
 
@@ -30,10 +30,10 @@ pub struct AgentRunArgs {
     /// Directory of the run [default: agent-runs/SUITE-MODEL]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Attempts at a time
+    /// Number of attempts at a time
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub jobs: usize,
-    /// Evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
+    /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
     #[arg(long, value_name = "N")]
     pub evaluations: Option<usize>,
     #[command(flatten)]
@@ -50,10 +50,10 @@ pub struct AgentRunArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Language model")]
 pub struct ModelArgs {
-    /// Address of the server, for example http://localhost:8000/v1 [default: the provider's, by the model's name]
+    /// Address of the server, for example http://localhost:8000/v1 [default: that of the provider whose models have such names]
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
-    /// Interface of the server [default: anthropic for models named claude*, else openai]
+    /// Protocol of the server [default: anthropic for models named claude*, else openai]
     #[arg(long, value_parser = choice(APIS))]
     pub api: Option<ChatApi>,
     /// Environment variable that holds the API key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY]
@@ -68,7 +68,7 @@ pub struct ModelArgs {
     /// Largest number of tokens in one reply
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     pub max_tokens: u32,
-    /// Describe tools in the prompt and read calls from the text, for servers without tool calls
+    /// Describe tools in the prompt and read tool calls from the text, for servers without an interface for them
     #[arg(long)]
     pub text_tools: bool,
     /// Time limit for one reply, in seconds
@@ -86,7 +86,7 @@ pub struct ModelArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Attempts of a language model")]
 pub struct AttemptArgs {
-    /// Attempts at each task
+    /// Number of attempts at each task
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub attempts: u32,
     /// Largest number of replies in an attempt
@@ -95,7 +95,7 @@ pub struct AttemptArgs {
     /// Context length of the model, in tokens; old tool results are dropped to stay below it
     #[arg(long, value_name = "TOKENS", default_value_t = 128_000)]
     pub context: u64,
-    /// End an attempt after N steps without a better score [default: no limit]
+    /// End an attempt after N replies without a better score [default: no limit]
     #[arg(long, value_name = "N")]
     pub patience: Option<u32>,
     /// Time limit for an attempt, model and tools together, in seconds

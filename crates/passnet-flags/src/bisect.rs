@@ -14,10 +14,10 @@ use super::shared::{MeasureArgs, SelectionArgs};
 pub struct BisectArgs {
     /// Suite, task or sample
     pub suite: PathBuf,
-    /// Author that fails
+    /// Author whose failures are reduced
     #[arg(long, value_name = "NAME", value_parser = crate::authors::parse, required_unless_present = "run")]
     pub author: Option<AuthorSpec>,
-    /// Run with failures; its author is used, and only the graphs that failed
+    /// Run with failures: use its author, and only the graphs that failed
     #[arg(long, value_name = "DIR", conflicts_with = "author")]
     pub run: Option<PathBuf>,
     /// Directory for the smallest failing parts, as samples

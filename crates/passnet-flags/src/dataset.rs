@@ -24,7 +24,7 @@ pub enum DatasetCommand {
     Import(ImportArgs),
     /// Drop duplicate graphs, and keep their paths
     Dedup(DedupArgs),
-    /// Cut subgraphs out of the graphs
+    /// Cut subgraphs out of graphs
     Fold(FoldArgs),
     /// Group subgraphs into tasks, and split them into evaluation and training
     Curate(CurateArgs),
@@ -46,7 +46,7 @@ pub enum DatasetCommand {
     Export(ExportArgs),
     /// Run every graph once, to record shapes, statistics and variants
     Annotate(AnnotateArgs),
-    /// Count the kernels of prefixes of subgraphs, for `fold --mode fusible`
+    /// Count the kernels of prefixes of subgraphs; `fold --mode fusible` needs the counts
     Kernels(KernelsArgs),
     /// Print the dataset card of suites, as Markdown
     Card(CardArgs),
@@ -74,7 +74,7 @@ const COUNTING_DEVICES: &[Choice<&str>] = &[
     ("cuda", "Count the kernels that the profiler sees on a GPU", "cuda"),
 ];
 const CASTS: &[Choice<CastRule>] = &[
-    ("provenance", "Inputs whose type follows from the inputs of the whole model", CastRule::Provenance),
+    ("provenance", "Inputs whose dtype follows from the dtypes of the whole model's inputs", CastRule::Provenance),
     ("published", "All float32 inputs, like the published suites", CastRule::Published),
 ];
 
@@ -100,7 +100,7 @@ pub struct DedupArgs {
     /// Table to read
     #[arg(long, value_parser = choice(SAMPLE_TABLES), default_value = "graphs")]
     pub table: Table,
-    /// Property in which duplicates are equal
+    /// Property that makes two samples duplicates if it is equal
     #[arg(long, value_parser = choice(LEVELS), default_value = "typed")]
     pub level: Rung,
     /// Write the table to DIR instead of replacing it
@@ -115,13 +115,13 @@ pub struct FoldArgs {
     /// Algorithm that selects ranges of ops (docs/reference/folding.md)
     #[arg(long, value_enum, default_value_t = FoldMode::Canonical)]
     pub mode: FoldMode,
-    /// Least number of ops in a subgraph
+    /// Smallest number of ops in a subgraph
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub min_ops: u32,
-    /// Subgraphs have fewer than N ops
+    /// Upper limit on the number of ops in a subgraph, exclusive
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub max_ops: u32,
-    /// Canonical mode: least distance between cuts outside of loops, in ops
+    /// Canonical mode: smallest distance between cuts outside of loops, in ops
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub reach: u32,
     /// Compatible mode: longest sequence that is folded at once, in ops
@@ -195,10 +195,10 @@ pub struct QueryArgs {
     /// Op in the graph, for example `softmax` or `Tensor.view`; may be repeated
     #[arg(long, value_name = "NAME")]
     pub op: Vec<String>,
-    /// Type of an input, for example `float16`
+    /// Dtype of an input, for example `float16`
     #[arg(long)]
     pub dtype: Option<DType>,
-    /// Least size of an input (of type DTYPE if given), in bytes
+    /// Smallest size of an input (of type DTYPE if given), in bytes
     #[arg(long, value_name = "BYTES")]
     pub min_input_bytes: Option<u64>,
     /// Library of the model, for example `timm`
@@ -207,7 +207,7 @@ pub struct QueryArgs {
     /// Kind of graph: full, single_op, fusible or classical
     #[arg(long)]
     pub kind: Option<GraphKind>,
-    /// Least number of ops
+    /// Smallest number of ops
     #[arg(long, value_name = "N")]
     pub min_ops: Option<usize>,
     /// Largest number of ops
@@ -234,7 +234,7 @@ pub struct ExportArgs {
 pub struct AnnotateArgs {
     /// Folder of the dataset
     pub dataset: PathBuf,
-    /// Do not run graphs with more bytes of inputs; only propagate their shapes
+    /// Largest size of the inputs of a graph that is run, in bytes; shapes of larger graphs are computed without running them
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
     pub max_bytes: u64,
     /// Time limit for each graph, in seconds
@@ -251,10 +251,10 @@ pub struct KernelsArgs {
     /// Device to count kernels on
     #[arg(long, value_parser = choice(COUNTING_DEVICES), default_value = "cpu")]
     pub device: &'static str,
-    /// Compile every prefix by itself; slower, and without estimates
+    /// Compile every prefix instead of estimating some counts; slower
     #[arg(long)]
     pub exhaustive: bool,
-    /// Count at most N subgraphs, those that cover the most transitions of ops [default: all]
+    /// Count the kernels of at most N subgraphs, those with the most pairs of consecutive ops that others lack [default: all]
     // The help says `all` instead of a number with twenty digits.
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     pub most: usize,
@@ -273,7 +273,7 @@ pub struct BuildSuitesArgs {
     /// Folders of samples
     #[arg(required = true)]
     pub samples: Vec<PathBuf>,
-    /// Use graphs whose path begins with PREFIX for training only; @FILE names the models of a list for `extract`; may be
+    /// Use graphs whose path begins with PREFIX only for training; @FILE stands for the models in a list for `extract`; may be
     /// repeated
     #[arg(long, value_name = "PREFIX")]
     pub training: Vec<String>,
@@ -324,7 +324,7 @@ pub struct BuildSuitesArgs {
     /// Count the kernels only of subgraphs with at most N ops; long ones are slow to count
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub counted_ops: usize,
-    /// Compile every prefix by itself when kernels are counted
+    /// Compile every prefix instead of estimating some kernel counts; slower
     #[arg(long)]
     pub exhaustive: bool,
     #[command(flatten)]

@@ -7,8 +7,8 @@ use clap::Args;
 use super::shared::{Choice, above_zero, choice};
 
 const VERIFICATIONS: &[Choice<&str>] = &[
-    ("read", "The written sample is read back as the same graph", "read"),
-    ("shapes", "Also, the sample run on tensors without content gives the captured shapes and dtypes", "shapes"),
+    ("read", "Read the sample again, and compare the graph with the captured one", "read"),
+    ("shapes", "Like read, and run the sample on tensors without data to compare shapes and dtypes", "shapes"),
 ];
 
 #[derive(Args, Clone)]
@@ -25,7 +25,7 @@ pub struct ExtractArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "suite")]
     pub out: Option<PathBuf>,
     /// Capture the models that a suite such as suites/whole-models lists, into the cache
-    // A suite determines its models and its folder in the cache, so that all its users capture the same graphs.
+    // A suite determines its models and its folder in the cache, so that everyone who uses it has the same graphs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "out", "sample"])]
     pub suite: Option<PathBuf>,
     /// Capture only N of the models, chosen at random
@@ -37,7 +37,7 @@ pub struct ExtractArgs {
     /// Shrink transformers models with more than N parameters: first fewer layers and experts, then narrower layers
     #[arg(long, value_name = "N", default_value_t = 5e8)]
     pub max_parameters: f64,
-    /// Models at a time [default: one per core]
+    /// Number of models at a time [default: one per core]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Time limit for each model, in seconds
@@ -46,7 +46,7 @@ pub struct ExtractArgs {
     /// Memory limit for each model, in GiB
     #[arg(long, value_name = "GIB", value_parser = above_zero, default_value = "5")]
     pub memory_gib: f64,
-    /// Check of each sample
+    /// Check that is made of each sample
     #[arg(long, value_parser = choice(VERIFICATIONS), default_value = "shapes")]
     pub verify: &'static str,
     /// Try models again that failed before

@@ -8,7 +8,7 @@ use passnet_record::AuthorSpec;
 use super::{
     authors::author_names,
     dataset::{AnnotateArgs, BuildSuitesArgs, FoldArgs, ImportArgs, KernelsArgs},
-    shared::{MeasureArgs, MetadataArgs, SelectionArgs, seconds, share},
+    shared::{MeasureArgs, MetadataArgs, SelectionArgs, positive, seconds, share},
 };
 
 #[derive(Subcommand)]
@@ -19,19 +19,19 @@ pub enum FleetCommand {
     Simulate(SimulateArgs),
     /// Run a stage of `passnet dataset` on a cluster, with the same result; run the same command again to resume
     Dataset(FleetDatasetArgs),
-    /// A stage on one shard; the tasks of a fleet start it
+    /// Run a stage on one shard; started by the tasks of a fleet
     #[command(hide = true)]
     Shard {
         /// Folder of the shard
         folder: PathBuf,
-        /// Graphs at a time
+        /// Number of graphs at a time
         #[arg(long, default_value_t = 1, value_parser = positive)]
         cores: usize,
     },
-    /// A process that answers questions of a stage; the actors of a fleet start it
+    /// Answer questions of a stage to PyTorch; started by the actors of a fleet
     #[command(hide = true)]
     Helper,
-    /// The referee of one device; the actors of a fleet start it
+    /// Run the referee of one device; started by the actors of a fleet
     #[command(hide = true)]
     Station,
 }
@@ -71,26 +71,26 @@ pub struct FleetDatasetArgs {
     /// Cluster: `auto` (that of this node), `local` (a new one on this machine), HOST:PORT or ray://HOST:PORT
     #[arg(long, global = true, default_value = "auto")]
     pub address: String,
-    /// Graphs of each shard; a lost task repeats its shard
+    /// Number of graphs in a shard; a task that is lost repeats its whole shard
     #[arg(long, global = true, value_name = "N", default_value_t = 64, value_parser = positive)]
     pub shard_graphs: usize,
-    /// CPU cores of each task, or of each helper
+    /// Number of CPU cores for each task or helper process
     #[arg(long, global = true, value_name = "N", default_value_t = 1, value_parser = positive)]
     pub task_cores: usize,
 }
 
-/// Stages that work on each graph separately, and those that ask PyTorch about many graphs.
+/// Stages of `passnet dataset` that can run on a cluster.
 #[derive(Subcommand)]
 pub enum FleetStage {
     /// Read sample folders into a dataset
     Import(ImportArgs),
-    /// Run each graph once, for the facts about its values
+    /// Run every graph once, to record shapes, statistics and variants
     Annotate(AnnotateArgs),
-    /// Cut subgraphs, in the modes canonical and single-ops
+    /// Cut subgraphs out of the graphs, in the modes canonical and single-ops
     Fold(FoldArgs),
     /// Count the kernels of prefixes of subgraphs
     Kernels(KernelsArgs),
-    /// Run all stages from sample folders to suites; annotation, counts and proofs are made on the cluster
+    /// Build suites from samples, all stages at once; the cluster runs annotation, kernel counts and proofs
     BuildSuites(Box<BuildSuitesArgs>),
 }
 
@@ -105,7 +105,7 @@ pub struct FleetArgs {
     /// Evaluations at a time on each station; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Keep the state of the fleet in FILE, as Prometheus text for the textfile collector of a node exporter
+    /// Write the state of the fleet to FILE repeatedly, as Prometheus text for the textfile collector of a node exporter
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
 }
@@ -113,19 +113,19 @@ pub struct FleetArgs {
 /// Flags of all commands that use a fleet.
 #[derive(Args)]
 pub struct StationArgs {
-    /// Stations on each node when the device is the CPU; with GPUs there is one station per GPU
+    /// Number of stations on each node if the device is the CPU; with GPUs there is one station per GPU
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub stations_per_node: u32,
-    /// CPU cores that each station reserves, close to its GPU; 0 reserves none [default: 4 with a GPU, else 0]
+    /// Number of CPU cores near its GPU that each station reserves; 0 reserves none [default: 4 with a GPU, else 0]
     #[arg(long, value_name = "N")]
     pub cores: Option<usize>,
-    /// Tasks between two health checks of a station; 0 checks once, at the start
+    /// Number of tasks between two health checks of a station; 0 checks only at the start
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub check_every: usize,
-    /// Stop a busy station after this long without a message, in seconds
+    /// Stop a busy station that has sent no message for this long, in seconds
     #[arg(long, default_value = "900", value_name = "SECONDS", value_parser = seconds)]
     pub silence: Duration,
-    /// Give up after this long without any usable station, in seconds
+    /// Stop with an error after this long without a usable station, in seconds
     #[arg(long, default_value = "600", value_name = "SECONDS", value_parser = seconds)]
     pub patience: Duration,
 }
@@ -139,13 +139,13 @@ pub struct EnvFleetArgs {
     pub fleet: Option<String>,
     #[command(flatten)]
     pub stations: StationArgs,
-    /// Actions of all clients, running or waiting; above it, clients are asked to retry later
+    /// Largest number of actions of all clients, running or waiting; further actions get the answer to retry later
     #[arg(long, default_value_t = 4096, value_name = "N", value_parser = positive)]
     pub queue: usize,
-    /// Actions of one client, running or waiting; above it, the client is asked to retry later
+    /// Largest number of actions of one client, running or waiting; further actions get the answer to retry later
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = positive)]
     pub client_actions: usize,
-    /// Evaluations of one client at a time; further ones wait [default: no limit]
+    /// Largest number of evaluations of one client at a time; further evaluations wait [default: no limit]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub client_devices: Option<usize>,
 }
@@ -161,7 +161,7 @@ pub struct SimulateArgs {
     /// Number of devices
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub devices: usize,
-    /// Devices on each node; a lost node loses them together
+    /// Number of devices on each node; all of them are lost with their node
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub devices_per_node: usize,
     /// Evaluations at a time on each device, as in the measured runs
@@ -170,10 +170,10 @@ pub struct SimulateArgs {
     /// Number of tasks in the simulated run
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub tasks: usize,
-    /// Actions per second that trainers send to the same fleet
+    /// Number of actions per second that trainers send to the same fleet
     #[arg(long, value_name = "RATE", default_value_t = 0.0)]
     pub actions_per_second: f64,
-    /// Number of trainers that send them
+    /// Number of trainers that send these actions
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub trainers: usize,
     /// Time to start a station, in seconds
@@ -182,7 +182,7 @@ pub struct SimulateArgs {
     /// Duration of a health check, in seconds
     #[arg(long, default_value = "3", value_name = "SECONDS", value_parser = seconds)]
     pub check: Duration,
-    /// Tasks between two health checks of a station
+    /// Number of tasks between two health checks of a station
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub check_every: usize,
     /// Mean time between losses of a station, in hours; 0 means never
@@ -191,14 +191,10 @@ pub struct SimulateArgs {
     /// Mean time between losses of a node, in hours; 0 means never
     #[arg(long, value_name = "HOURS", default_value_t = 0.0)]
     pub node_mtbf_hours: f64,
-    /// Share of health checks that find a biased device, from 0 to 1
+    /// Share of health checks that find a device with biased timing, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0)]
     pub biased: f64,
     /// Seed of the simulation
     #[arg(long, default_value_t = 123)]
     pub seed: u64,
-}
-
-fn positive(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }

@@ -23,7 +23,7 @@ pub struct UploadArgs {
     /// Remove files of tables on the hub that the dataset does not have
     #[arg(long)]
     pub delete: bool,
-    /// List what would be sent, and send nothing
+    /// List the files that would be sent, and send nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -70,7 +70,7 @@ pub struct Cli {
 
 #[derive(Args)]
 pub struct Verbosity {
-    /// Log more to stderr; -vv and -vvv log still more
+    /// Log more to stderr: -v for info, -vv for debug, -vvv for trace
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options", display_order = 1000)]
     verbose: u8,
     /// Log only errors
@@ -91,7 +91,7 @@ impl Verbosity {
         self.verbose > 0
     }
 
-    /// Returns the least level that is logged.
+    /// Returns the lowest level of messages that are logged.
     pub fn filter(&self) -> &'static str {
         match (self.quiet, self.verbose) {
             (true, _) => "error",
@@ -137,7 +137,7 @@ pub enum Command {
     Optimize(OptimizeArgs),
     /// Check pass directories against the integrity rules
     Lint(LintArgs),
-    /// Compute S_t, ES_t and AS of a run or an upstream log
+    /// Compute S_t, ES_t and AS of a run or of a log of the public harness
     Score(ScoreArgs),
     /// Plot S(t), ES(t) and the distribution of speed-ups, as SVG
     Plot(PlotArgs),
@@ -181,7 +181,7 @@ pub struct NewArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Device of the kernel: C++ for `cpu`, Triton for `cuda`
-    // Not a `Device`, because writing a kernel needs only the kind of the device.
+    // Not a `Device`: writing a kernel needs the kind of the device, not its number.
     #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
     pub device: Target,
 }
@@ -205,7 +205,7 @@ pub struct EvalArgs {
     // The list is read from the registration table, so that it includes new authors.
     #[arg(long, value_name = "NAME", value_parser = crate::authors::parse, help = format!("Author to evaluate instead: {}", author_names()))]
     pub author: Option<AuthorSpec>,
-    /// If TASK is a suite: only tasks whose name or ops contain TEXT; may be repeated
+    /// If TASK is a suite: only tasks whose name, or whose ops joined by `,`, contain TEXT; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
     /// Print score, reward and verdicts as JSON
@@ -230,16 +230,16 @@ pub struct BenchRunArgs {
     /// Directory of the run [default: runs/SUITE-AUTHOR-DEVICE]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
+    /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Discard the verdicts of an earlier run and start again
     #[arg(long)]
     pub fresh: bool,
-    /// Author fuse: tune its kernels for this long first, in seconds; later runs reuse the results
+    /// Author fuse: measure variants of its kernels for this long first, in seconds; later runs reuse the results
     #[arg(long, value_name = "SECONDS", value_parser = shared::seconds)]
     pub tune_seconds: Option<Duration>,
-    /// Author fuse: keep passes that are slower than eager mode
+    /// Author fuse: do not time passes first; keep those that are slower than eager mode
     #[arg(long)]
     pub no_confirm: bool,
     #[command(flatten)]
@@ -252,7 +252,7 @@ pub struct BenchRunArgs {
     pub model: ModelArgs,
     #[command(flatten)]
     pub attempt: AttemptArgs,
-    /// Attempts at a time, for the author llm:MODEL
+    /// Author llm:MODEL: number of attempts at a time
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub agent_jobs: usize,
 }
@@ -267,7 +267,7 @@ pub struct FuseArgs {
     /// Directory for the pass directories, one for each task
     #[arg(long, value_name = "DIR", required_unless_present = "explain")]
     pub out: Option<PathBuf>,
-    /// Print the operations that become one kernel, the reason, and the expected gain
+    /// Print which operations become one kernel, why, and the expected gain
     #[arg(long)]
     pub explain: bool,
     /// Device of the passes: C++ for `cpu`, Triton for `cuda`
@@ -276,7 +276,7 @@ pub struct FuseArgs {
     /// Only tasks whose name, or whose ops joined by `,`, contain TEXT; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
-    /// Tune kernels on this machine for this long, in seconds; later runs reuse the results
+    /// Measure variants of the kernels on this machine for this long, in seconds; later runs reuse the results
     #[arg(long, value_name = "SECONDS", value_parser = shared::seconds)]
     pub tune_seconds: Option<Duration>,
     /// Time each pass on this machine's device, and drop those that are slower than eager mode
@@ -313,9 +313,9 @@ pub enum FindingsFormat {
 #[derive(Args)]
 #[command(after_help = "Example:\n  passnet score runs/fuse --format json")]
 pub struct ScoreArgs {
-    /// Run directory, or an upstream evaluation log
+    /// Run directory, or an evaluation log of the public harness
     pub input: PathBuf,
-    /// Score to print first: AS as upstream defines it, or the sound score
+    /// Score to print first: `paper` for AS as the paper defines it, `sound` for the sound score
     #[arg(long, value_parser = shared::one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Paper)]
     pub mode: Mode,
     /// Weight table of AS: as-2026 or as-2025
@@ -334,7 +334,7 @@ pub struct DoctorArgs {
     /// Device to check: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub device: Device,
-    /// Check the installation only, without an evaluation and without tests of the sandbox
+    /// Check the installation only: run no evaluation and no test of the sandbox
     #[arg(long)]
     pub quick: bool,
     /// Print the findings as JSON
@@ -348,22 +348,22 @@ pub struct AttacksArgs {
     /// Directory of the attack suite
     #[arg(default_value = "attacks")]
     pub directory: PathBuf,
-    /// Only entries of family TEXT, or whose name begins with TEXT; may be repeated
+    /// Only entries whose family is TEXT or whose name begins with TEXT; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
     /// Device to run on; cuda runs the entries that need a GPU
     #[arg(long, default_value = "cpu")]
     pub device: Device,
-    /// Run with all layers off and with all on, but not with each layer alone
+    /// Run with all layers of defence off and with all on, but not with each layer alone
     #[arg(long)]
     pub quick: bool,
-    /// Run with all layers on only: shows the attacks that escape, not whether each works without defences
+    /// Run only with all layers of defence on: shows attacks that succeed, not whether each would work without defences
     #[arg(long, conflicts_with = "quick")]
     pub once: bool,
-    /// Measure for this long how much time the sandbox and the checks of measurements cost honest passes, in seconds
+    /// Measure the cost of the sandbox and of the checks of measurements for honest passes instead, for this long in seconds
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["quick", "once"])]
     pub cost: Option<u64>,
-    /// Evaluations at a time
+    /// Number of evaluations at a time
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub jobs: usize,
     /// Print the results as JSON

@@ -22,10 +22,10 @@ pub struct MatchArgs {
     /// Table of a Parquet dataset [default: graphs if it exists, else subgraphs]
     #[arg(long, value_parser = choice(SAMPLE_TABLES))]
     pub table: Option<Table>,
-    /// Evaluate N matches of each pass, to find types that it refuses and matches where it is wrong
+    /// Evaluate N matches of each pass, to find dtypes that it refuses and matches where its results are wrong
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub check: usize,
-    /// With --check: number of graphs whose types are computed, for each pass
+    /// With --check: number of graphs for each pass whose dtypes and shapes are computed
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub typed_graphs: usize,
     /// With --check: device to evaluate on

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Modes of `torch.compile`; `python/passnet/optimize.py` takes the same.
+/// Modes of `torch.compile` that `python/passnet/optimize.py` accepts.
 const MODES: [&str; 3] = ["default", "reduce-overhead", "max-autotune-no-cudagraphs"];
 
 #[derive(Args)]

@@ -9,7 +9,7 @@ use super::shared::EsArgs;
 #[derive(Args)]
 #[command(after_help = "Example:\n  passnet plot runs/inductor runs/fuse upstream.log --out figures")]
 pub struct PlotArgs {
-    /// Run directories and upstream evaluation logs; each is one curve
+    /// Run directories, and evaluation logs of the public harness; each becomes one curve
     #[arg(required = true)]
     pub inputs: Vec<PathBuf>,
     /// Directory for the files St.svg, ESt.svg and violin.svg

@@ -10,19 +10,18 @@ use passnet_record::{Device, ExecutionPath, MetadataError, Mode, RunMetadata, Un
 use passnet_run::Selection;
 use passnet_score::{EsSettings, Interpretation};
 
-/// Returns a number of seconds, fractions allowed.
+/// Parses a number of seconds, fractions allowed.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 =
-        text.parse().map_err(|_| format!("`{text}` is not a number of seconds, for example 30 or 0.5"))?;
     // `from_secs_f64` panics on negative numbers and NaN.
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "expected a number of seconds of at least 0, for example 30 or 0.5".to_owned())
 }
 
-/// Parses a finite limit above 0. A limit of 0 would end every process; a limit of infinity or NaN would end none.
+/// Parses a limit above 0 and below 1e9. A limit of 0 would end every process; a limit of infinity or NaN would end none.
 pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number < 1e9 => Ok(number),
-        _ => Err("a number above 0 is needed".to_owned()),
+        _ => Err("expected a number above 0 and below 1e9".to_owned()),
     }
 }
 
@@ -30,11 +29,11 @@ pub(crate) fn above_zero(text: &str) -> Result<f64, String> {
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
-        _ => Err("a number from 0 to 1 is needed".to_owned()),
+        _ => Err("expected a number from 0 to 1".to_owned()),
     }
 }
 
-/// Parses one of these names of a record type; the help lists them.
+/// Parses one of the names of a type in `passnet-record`; the help lists them.
 pub(crate) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where
     T: FromStr<Err = UnknownChoice> + Clone + Send + Sync + 'static,
@@ -43,10 +42,10 @@ where
     PossibleValuesParser::new(names.iter().copied()).try_map(|name| name.parse())
 }
 
-/// Value of a flag: its name, its line in the help (empty for none), and its value in a library.
+/// Value that a flag accepts: its name, its line in the help (empty for none), and its value in a library.
 pub(crate) type Choice<T> = (&'static str, &'static str, T);
 
-/// Parses one of these choices; the help lists them.
+/// Parses the name of one of `choices`; the help lists the names.
 pub(crate) fn choice<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T> + use<T>
 where
     T: Clone + Send + Sync + 'static,
@@ -68,40 +67,41 @@ const PATHS: &[Choice<&[ExecutionPath]>] = &[
     ("both", "", &[ExecutionPath::Direct, ExecutionPath::Compiled]),
 ];
 
-/// Options of the measurement, for every command that evaluates.
+/// Flags of every command that evaluates passes.
 #[derive(Args)]
 #[command(next_help_heading = "Measurement")]
 pub struct MeasureArgs {
     /// Device to measure on: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub device: Device,
-    /// Rules for verdicts; `paper` follows the public harness
+    /// Rules for verdicts: those of PassNet (`sound`) or of the public harness (`paper`)
     #[arg(long, value_parser = one_of::<Mode>(&Mode::ALL.map(Mode::name)), default_value_t = Mode::Sound)]
     pub mode: Mode,
-    /// Untimed calls before the first timed call [default: 25]
+    /// Number of untimed calls before the first timed call [default: 25]
     #[arg(long, value_name = "N")]
     // This and the next options have no default here, because it depends on `--mode` (`passnet_eval::settings`).
     pub warmup: Option<u32>,
-    /// Timed calls of each side [default: 100]
+    /// Number of timed calls of each side, eager mode and the candidate [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub trials: Option<u32>,
     /// Seed for inputs and schedules, to repeat verdicts; the run is marked as seeded [default: random for each verdict]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Tolerance t at which a graph must be correct, from -10 (strict) to 5 (loose) [default: -2]
+    /// Tolerance t at which the outputs must be correct, from -10 (strict) to 5 (loose) [default: -2]
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-10..=5))]
     pub correct_at: Option<i32>,
-    /// Ways to call the rewritten graph; `both` scores the direct path [default: both; in paper mode: compiled]
+    /// Calls of the rewritten graph: as a Python function, through `torch.compile`, or both; `both` scores the direct path
+    /// [default: both; in paper mode: compiled]
     #[arg(long, value_parser = choice(PATHS))]
     pub paths: Option<&'static [ExecutionPath]>,
-    /// Pass weights as arguments of each call (`inputs`), or keep them in the module (`static`) [default: as the suite says,
+    /// Pass weights as arguments of each call (`inputs`), or keep them in the module (`static`) [default: the suite's choice,
     /// else inputs]
     #[arg(long)]
     pub weights: Option<Weights>,
-    /// Threads that PyTorch uses in each worker
+    /// Number of threads that PyTorch uses in each worker
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: u32,
-    /// Overwrite the last-level cache before each trial
+    /// Overwrite the last-level cache of the device before each timed call
     #[arg(long)]
     pub cold: bool,
     /// Time limit for each graph, in seconds
@@ -135,7 +135,7 @@ impl EsArgs {
     }
 }
 
-/// Options that select a part of a suite.
+/// Flags that select a part of a suite.
 #[derive(Args)]
 #[command(next_help_heading = "Selection")]
 pub struct SelectionArgs {
@@ -143,22 +143,19 @@ pub struct SelectionArgs {
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
     /// Only the first N tasks
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub tasks: Option<usize>,
     /// Only the first N graphs of each task
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub graphs_per_task: Option<usize>,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("it has to be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err(format!("`{text}` is not a number")),
-    }
+/// Parses a whole number of at least 1.
+pub(crate) fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }
 
-/// Description of a run for readers of a board.
+/// Description of a run, which boards show.
 #[derive(Args)]
 #[command(next_help_heading = "Description for boards")]
 pub struct MetadataArgs {

@@ -8,7 +8,7 @@ use passnet_dataset::suite::{Shares, Split};
 use super::shared::{Choice, OutputFormat, choice, share};
 
 const SPLITS: &[Choice<Split>] = &[
-    ("place", "Graphs with common ops: the two sides have different parts of a model", Split::Place),
+    ("place", "Graphs that share ops of a model; other parts of the model may be on the other side", Split::Place),
     ("model", "All graphs of a model", Split::Model),
     ("family", "All graphs of an architecture family, such as resnet", Split::Family),
 ];
@@ -16,7 +16,7 @@ const SPLITS: &[Choice<Split>] = &[
 /// The unit of a split.
 #[derive(Args)]
 pub struct SplitArgs {
-    /// Graphs that are kept together, either in evaluation or in training
+    /// Graphs that are kept on the same side, evaluation or training
     #[arg(long = "split", value_parser = choice(SPLITS), default_value = "place")]
     pub unit: Split,
 }
@@ -37,7 +37,7 @@ pub struct SharesArgs {
     /// Largest share of trivial tasks (views only, or fewer than 1,024 input elements), from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.03)]
     pub trivial: f64,
-    /// Least share of tasks of language models, if there are enough, from 0 to 1
+    /// Smallest share of tasks from language models, if there are enough, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.4)]
     pub language: f64,
 }
@@ -92,7 +92,7 @@ pub struct LeaksArgs {
     /// Suites that are used for evaluation
     #[arg(required = true)]
     pub suites: Vec<PathBuf>,
-    /// List pairs of sequences that share at least N ops; all are counted
+    /// List pairs of op sequences that share at least N ops; pairs that share fewer are counted but not listed
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub min_ops: usize,
     /// Output format; JSON has all pairs

@@ -15,10 +15,10 @@ const SAME_BY: &[Choice<By>] =
     &[("passes", "The final passes", By::Passes), ("replies", "All replies of the model", By::Replies)];
 
 const STYLES: &[Choice<Style>] = &[
-    ("plain", "Right at once, without a measured gain on the way", Style::Plain),
-    ("tuned", "A measured gain of one right state over another", Style::Tuned),
-    ("repaired", "A state failed, and was corrected", Style::Repaired),
-    ("refused", "A state broke an integrity rule, and was corrected", Style::Refused),
+    ("plain", "The first state is correct, and no later state is measured to be faster", Style::Plain),
+    ("tuned", "A correct state is measured to be faster than an earlier correct state", Style::Tuned),
+    ("repaired", "A state failed, and a later one corrected it", Style::Repaired),
+    ("refused", "A state broke an integrity rule, and a later one corrected it", Style::Refused),
 ];
 
 #[derive(Subcommand)]
@@ -59,22 +59,22 @@ pub struct FilterArgs {
     /// File to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Least final score; 1 is doing nothing
+    /// Smallest final score; 1 is the score of an empty pass directory
     #[arg(long, value_name = "NUMBER")]
     pub min_score: Option<f64>,
-    /// Least reward, from 0 to 1
+    /// Smallest reward, from 0 to 1
     #[arg(long, value_name = "NUMBER", value_parser = share)]
     pub min_reward: Option<f64>,
-    /// Only if every graph is correct at the end
+    /// Only trajectories that end with every graph correct
     #[arg(long)]
     pub correct: bool,
-    /// Only if no integrity rule is broken at the end
+    /// Only trajectories that end without a broken integrity rule
     #[arg(long)]
     pub honest: bool,
-    /// Only if no integrity rule was broken at any step
+    /// Only trajectories that broke no integrity rule at any step
     #[arg(long)]
     pub clean: bool,
-    /// Only if no earlier trajectory has the same passes
+    /// Only trajectories whose passes no earlier trajectory has
     #[arg(long)]
     pub novel: bool,
     /// Largest number of steps
@@ -86,7 +86,7 @@ pub struct FilterArgs {
     /// Only trajectories of this style; may be repeated
     #[arg(long, value_name = "STYLE", value_parser = choice(STYLES))]
     pub style: Vec<Style>,
-    /// Only models whose name contains TEXT
+    /// Only trajectories of models whose name contains TEXT
     #[arg(long, value_name = "TEXT")]
     pub model: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct TrajDedupArgs {
     /// File to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Part that is equal in duplicates; their graphs are equal in any case
+    /// Part that must be equal in duplicates, in addition to their graphs
     #[arg(long, value_parser = choice(SAME_BY), default_value = "passes")]
     pub by: By,
 }
@@ -159,10 +159,10 @@ pub struct TeachArgs {
     /// Count the lessons, and write none
     #[arg(long)]
     pub count: bool,
-    /// Trajectories at a time
+    /// Number of trajectories at a time
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub jobs: usize,
-    /// Evaluations at a time; timing is always exclusive [default: as --jobs]
+    /// Number of evaluations at a time; timing is always exclusive [default: as --jobs]
     #[arg(long, value_name = "N")]
     pub evaluations: Option<usize>,
     #[command(flatten)]
@@ -187,13 +187,13 @@ pub struct EnvServeArgs {
     /// Largest number of actions in an episode
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub steps: u32,
-    /// Evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
+    /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
     #[arg(long, value_name = "N")]
     pub evaluations: Option<usize>,
-    /// File to keep verdicts in between runs of the server
+    /// File in which the server keeps verdicts for its next start
     #[arg(long, value_name = "FILE")]
     pub cache: Option<PathBuf>,
-    /// Do not measure the best passes again at the end of an episode
+    /// Do not measure the best passes a second time at the end of an episode
     #[arg(long)]
     pub no_remeasure: bool,
     /// Directory with prompt templates that replace the built-in ones: system.md, task.md, nudge.md

@@ -56,7 +56,7 @@ pub struct ExtraPageArgs {
     /// Suite of the runs, to draw its graphs; may be repeated
     #[arg(long, value_name = "FOLDER")]
     pub suite: Vec<PathBuf>,
-    /// Draw graphs without the shapes of inner values, which need PyTorch
+    /// Draw graphs without the shapes of intermediate values, which need PyTorch
     #[arg(long)]
     pub no_shapes: bool,
     /// Dataset to show statistics of
@@ -135,7 +135,7 @@ pub struct ServeArgs {
     #[arg(default_value = "runs")]
     pub runs: PathBuf,
     /// Serve the training environment of a suite instead of pages, like `passnet env serve SUITE --listen HOST:PORT`
-    #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "suite", "no_shapes", "dataset", "trajectories", "training", "bisected"])]
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["runs", "ExtraPageArgs"])]
     pub env: Option<PathBuf>,
     /// With --env: evaluate on a Ray cluster [default address: auto]
     // Accepts only `--fleet=ADDRESS`, as in `env serve`.
@@ -157,9 +157,9 @@ pub struct ServeArgs {
     after_help = "Examples:\n  passnet compare runs/main runs/branch\n  passnet compare runs/main runs/branch --fail-on 'AS.high<-2%' --fail-on 'newly_wrong>0'"
 )]
 pub struct CompareArgs {
-    /// Run or bundle to compare with
+    /// Run or bundle to compare against
     pub before: PathBuf,
-    /// Run or bundle to judge
+    /// Run or bundle to compare
     pub after: PathBuf,
     /// Exit with code 1 if CONDITION holds, for example 'AS<-2%'; may be repeated (docs/reference/compare.md)
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
@@ -196,13 +196,13 @@ pub struct StudyArgs {
     /// Compilers to compare with eager mode, by author name, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "inductor", value_parser = crate::authors::parse)]
     pub compilers: Vec<AuthorSpec>,
-    /// Report on these finished runs instead of new ones
+    /// Report on these finished runs, and start none
     #[arg(long, num_args = 1.., conflicts_with = "suite", value_name = "RUN")]
     pub from: Vec<PathBuf>,
     /// Directory for the runs and the report
     #[arg(long, value_name = "DIR", default_value = "study")]
     pub out: PathBuf,
-    /// Evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
+    /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     #[command(flatten)]
@@ -224,19 +224,19 @@ pub struct BoardArgs {
     pub once: bool,
     #[command(flatten)]
     pub listen: ListenArgs,
-    /// Uploads of one submitter within the window, refused ones included
+    /// Largest number of uploads of one submitter within the window, refused ones included
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Limits")]
     pub uploads: usize,
-    /// Length of the window, in seconds
+    /// Length of the window of --uploads, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "86400", value_parser = super::shared::seconds, help_heading = "Limits")]
     pub window: Duration,
     /// Largest bundle, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Limits")]
     pub max_bundle: u16,
-    /// Bundles that may wait for their evaluation
+    /// Largest number of bundles that wait for evaluation
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Limits")]
     pub queue: usize,
-    /// Count uploads by the last address in `X-Forwarded-For`; only behind a proxy that sets it
+    /// Identify submitters by the last address in `X-Forwarded-For`; use it only behind a proxy that sets this header
     #[arg(long, help_heading = "Limits")]
     pub forwarded: bool,
     #[command(flatten)]

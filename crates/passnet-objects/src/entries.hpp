@@ -1,5 +1,5 @@
-// The functions through which kernels are called take their arguments from memory, a word for each. The kernel itself
-// is `noipa`, so that it is compiled once, and called by name.
+// Entry points of kernels: functions that read the arguments of a kernel from memory, one 64-bit word each, and call it.
+// The kernel itself is `noipa`, so that it is compiled once and called by name.
 namespace passnet_entries {
 template <class T>
 __attribute__((always_inline)) inline T from_word(uint64_t word) {

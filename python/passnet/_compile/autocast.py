@@ -132,7 +132,7 @@ def write_casts(captured: Captured) -> CastWeights:
     with disabled(), captured.undisturbed() as ours:
         found = written.forward(*ours, *weights.casts)
     if reason := difference((*found, *ours), (*expected, *theirs), weights.casts):
-        raise ImplicitCastError(f"the casts do not explain the result: {reason}")
+        raise ImplicitCastError(f"the result does not follow from the recorded casts: {reason}")
     captured.module = written
     captured.state = [*captured.state, *weights.casts]
     return weights

@@ -334,7 +334,7 @@ def _assemble(
     if module is None:
         raise NotCapturedError("the call computes nothing with tensors")
     if recorder.graphs != 1 or not recorder.has_run:
-        raise NotCapturedError(f"Dynamo captured {recorder.graphs} graphs")
+        raise NotCapturedError(f"Dynamo captured {recorder.graphs} graphs, and one is supported")
     if recorder.effect is not None:
         raise NotCapturedError(f"the code has an effect in addition to its result: {recorder.effect}")
     numbers = {id(tensor): number for number, tensor in enumerate(inputs)}

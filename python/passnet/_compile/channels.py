@@ -143,7 +143,7 @@ def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected:
         if not isinstance(theirs, torch.Tensor) or theirs.stride() == ours.stride():
             continue
         if not theirs.is_contiguous():
-            raise ValueError("a result has strides of its own")
+            raise ValueError("a result of the model is not contiguous")
         with graph.inserting_before(output):
             results[place] = graph.call_method("contiguous", (results[place],))
     output.args = (tuple(results),)

@@ -348,7 +348,7 @@ def _check(outputs: Sequence[Any], values: Sequence[torch.Tensor]) -> None:
 def _static(tensor: torch.Tensor) -> torch.Tensor:
     """Returns a copy of an input in new memory, with the same strides. Raises `NotGraphedError` for an expanded tensor."""
     if torch._debug_has_internal_overlap(tensor) == 1:
-        raise NotGraphedError("an argument is expanded: several of its elements are one in memory")
+        raise NotGraphedError("an argument is expanded: several of its elements share memory")
     copy = uninitialized(tensor)
     copy.copy_(tensor)
     return copy

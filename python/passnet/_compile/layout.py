@@ -125,7 +125,7 @@ def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout], objects: Objec
     if registered is not None and issubclass(kind, dict):
         # For example an ordered dictionary, or an output class of a model library.
         return Mapping(kind, tuple((key, layout_of(item, leaf, objects)) for key, item in value.items()))
-    raise LayoutError(f"a value is a `{kind.__module__}.{kind.__qualname__}`")
+    raise LayoutError(f"a value has the type `{kind.__module__}.{kind.__qualname__}`, which is not supported")
 
 
 def containers_of(value: Any, objects: Objects | None = None) -> Iterator[Any]:

@@ -39,12 +39,12 @@ class Library:
 
 
 def load(directory: str | os.PathLike[str]) -> Library:
-    """Opens a pass library. Raises `PassError` if the directory is no pass library, or if its files differ from its manifest."""
+    """Opens a pass library. Raises `PassError` if the directory is not a pass library, or if its files differ from its manifest."""
     path = Path(directory).resolve()
     try:
         manifest = json.loads((path / MANIFEST).read_text())
     except OSError as error:
-        raise PassError("import", None, f"`{path}` is no pass library: {MANIFEST}: {error.strerror}") from None
+        raise PassError("import", None, f"`{path}` is not a pass library: {MANIFEST}: {error.strerror}") from None
     except ValueError as error:
         raise PassError("import", None, f"`{path / MANIFEST}` is not JSON: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("schema_version") != SCHEMA_VERSION:

@@ -47,7 +47,7 @@ def output_layouts(
 
     def leaf(tensor: torch.Tensor) -> Layout:
         if id(tensor) not in numbers:
-            raise NotCapturedError("the result has a tensor that is no output of the graph")
+            raise NotCapturedError("the result has a tensor that is not an output of the graph")
         return Leaf(numbers[id(tensor)])
 
     def layout(value: Any, made: Any) -> Layout:

@@ -26,7 +26,7 @@ def load(name: str, source: str = "") -> types.ModuleType:
     else:
         module = importlib.import_module(f"{__name__}.{name}")
     if not callable(getattr(module, "compile", None)):
-        raise ValueError(f"{name}: a compiler is a file with a function `compile(module)`")
+        raise ValueError(f"{name}: the file has no function `compile(module)`")
     return module
 
 

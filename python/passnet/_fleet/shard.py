@@ -42,7 +42,7 @@ def run_shard(package: bytes, hints: dict[str, str], cores: int) -> tuple[str, b
     variables = dict(os.environ)
     command = station.station_command(variables, hints)
     if command is None:
-        raise RuntimeError("there is no command passnet on this node; install passnet, or set PASSNET_BINARY")
+        raise RuntimeError("the command passnet was not found on this node; install passnet, or set PASSNET_BINARY")
     environment = station.station_environment(variables, hints, "cpu")
     environment["RAYON_NUM_THREADS"] = str(max(cores, 1))
     with _scratch() as folder:

@@ -84,7 +84,7 @@ class Station:
         self._child: subprocess.Popen[str] | None = None
         command = station_command(variables, hints)
         if command is None:
-            self._ended = "there is no command passnet on this node; install passnet, or set PASSNET_BINARY"
+            self._ended = "the command passnet was not found on this node; install passnet, or set PASSNET_BINARY"
             return
         environment = station_environment(variables, hints, device)
         started = threading.Event()

@@ -96,7 +96,7 @@ def _environments(_: str) -> str:
         with contextlib.suppress(OSError):
             if content := Path("/proc", name, "environ").read_bytes():
                 return f"read {len(content)} bytes of process {name}"
-    raise OSError(f"none of {len(others)} other processes lets it")
+    raise OSError(f"no access to any of {len(others)} other processes")
 
 
 @ESCAPES.add
@@ -208,7 +208,7 @@ def _descriptors(_: str) -> str:
     rest = [place for place in strange if not place.startswith(("socket:", "/memfd:passnet-inputs"))]
     if len(sockets) > 1 or rest:
         return f"holds {', '.join(sockets + rest)}"
-    raise OSError("has no descriptor but its channel")
+    raise OSError("has no descriptor except its channel")
 
 
 def _is_open(name: str) -> bool:

@@ -1,4 +1,4 @@
-// What every kernel of `passnet.kernels.cpp` begins with.
+// Prelude of every kernel of `passnet.kernels.cpp`: element types, conversions, and reductions of rows. It is put before the source.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,8 @@ static inline float float_of(uint32_t bits) {
     return value;
 }
 
-// A value as it would be stored: a product is not contracted with what is added to it. Compilers cannot see through this.
+// Returns `value` through an empty asm statement, which hides its origin from the compiler. A product is then rounded before it is
+// added to another number, as in eager mode, instead of becoming a fused multiply-add.
 template <class T>
 static inline T kept(T value) {
 #if defined(__AVX512F__)
@@ -30,7 +31,7 @@ static inline T kept(T value) {
     constexpr std::size_t widest = 16;
 #endif
     if constexpr (sizeof(T) > widest) {
-        // No register holds all of it.
+        // The value is wider than a register, so it is hidden in parts.
         float part[sizeof(T) / sizeof(float)];
         std::memcpy(part, &value, sizeof value);
         for (float& one : part) one = kept(one);
@@ -45,14 +46,14 @@ static inline T kept(T value) {
     return value;
 }
 
-// A condition that the compiler does not know more about. It makes no vectors of a loop around it: for AVX-512, GCC 12 made wrong code
-// of elements that conditions chose from several places.
+// Hides the origin of a condition, so that the compiler does not vectorise the loop around it: for AVX-512, GCC 12 generates wrong code
+// for loops whose conditions choose between elements of several arrays.
 static inline bool kept(bool condition) {
     asm("" : "+r"(condition));
     return condition;
 }
 
-// All conversions are without branches, so that loops over them become vector code.
+// Conversions have no branches, so that compilers can vectorise loops over them.
 
 static inline float bf16_to_float(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }
 
@@ -63,7 +64,8 @@ static inline uint16_t float_to_bf16(float value) {
 }
 
 static inline float half_to_float(uint16_t half) {
-    // With the exponent at its new place, 2^112 corrects the bias; it also turns subnormals into normal numbers.
+    // The shift moves the exponent to the position that it has in a float. The factor 2^112 corrects the bias, and turns subnormals into
+    // normal numbers.
     float magnitude = float_of((half & 0x7fffu) << 13) * 0x1p112f;
     uint32_t special = magnitude >= 65536.0f ? 0x7f800000u : 0u;
     return float_of(bits_of(magnitude) | special | (half & 0x8000u) << 16);
@@ -72,7 +74,7 @@ static inline float half_to_float(uint16_t half) {
 static inline uint16_t float_to_half(float value) {
     uint32_t bits = bits_of(value) & 0x7fffffffu;
     uint32_t normal = (bits - 0x38000000u + 0xfffu + (bits >> 13 & 1u)) >> 13;
-    // 0.5 has the last place of the subnormals, so that the addition rounds.
+    // The unit in the last place of 0.5 is the smallest subnormal of float16, so the addition rounds to a multiple of it.
     uint32_t subnormal = bits_of(float_of(bits) + 0.5f) - 0x3f000000u;
     uint32_t special = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
     uint32_t finite = bits < 0x38800000u ? subnormal : normal;
@@ -93,7 +95,7 @@ struct bfloat16 {
     operator float() const { return bf16_to_float(bits); }
 };
 
-// a * b + c, rounded once where the CPU can: eager mode computes this inside one operation.
+// a * b + c, rounded once if the CPU has such an instruction, as eager mode does inside one operation.
 static inline float multiply_add(float a, float b, float c) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return __builtin_fmaf(a, b, c);
@@ -102,9 +104,10 @@ static inline float multiply_add(float a, float b, float c) {
 #endif
 }
 
-// Rows of any type as rows of float and back, and what storing and loading them does to rows of float: an eager operation
-// leaves its result to the next in that state. For float16 the CPU's own conversion is used where it has one;
-// compilers do not find it in loops. Its width is that of the loops around it, so that stores forward to loads.
+// `load` and `store` convert rows of any element type to rows of float and back. `round_to` rounds a row of float to the values that
+// storing and loading would give, because an eager operation passes its result to the next one through memory. float16 uses the
+// conversion instructions of the CPU, which compilers do not find in loops. They work on as many elements as the loops around them, so
+// that the CPU can forward stores to loads.
 
 template <typename T>
 static inline void load(const T* from, float* to, int64_t count) {
@@ -116,7 +119,7 @@ static inline void store(const float* from, T* to, int64_t count) {
     for (int64_t i = 0; i < count; ++i) to[i] = T(from[i]);
 }
 
-// A row to read as float: of float itself, else of a converted copy in `buffer`.
+// Returns a row as float: the row itself if it is float, else a converted copy in `buffer`.
 template <typename T>
 static inline const float* read(const T* from, float* buffer, int64_t count) {
     load(from, buffer, count);
@@ -136,8 +139,8 @@ static inline void round_to(float* row, int64_t count) {
 template <>
 inline void round_to<float>(float*, int64_t) {}
 
-// Values per register in vector code. `-DPASSNET_VECTOR_LANES=16` (or 8, 4) chooses another number than the CPU's own: compilers
-// make several instructions of what is wider than its registers.
+// Number of float values in a vector. `-DPASSNET_VECTOR_LANES=16` (or 8, 4) replaces the number that fits the CPU's registers;
+// compilers split wider vectors into several instructions.
 #ifndef PASSNET_VECTOR_LANES
 #ifdef __AVX512F__
 #define PASSNET_VECTOR_LANES 16
@@ -146,7 +149,7 @@ inline void round_to<float>(float*, int64_t) {}
 #endif
 #endif
 constexpr int64_t lanes = PASSNET_VECTOR_LANES;
-static_assert(lanes == 4 || lanes == 8 || lanes == 16, "a number of lanes that vectors are written for");
+static_assert(lanes == 4 || lanes == 8 || lanes == 16, "vectors are written for 4, 8 and 16 lanes");
 
 #ifdef __F16C__
 typedef float floats __attribute__((vector_size(lanes * sizeof(float))));
@@ -164,8 +167,8 @@ static inline void put(void* to, Vector row) {
     std::memcpy(to, &row, sizeof row);
 }
 
-// Conversions of float16 by the CPU, in its current rounding mode and to the nearest. The builtins are those of <immintrin.h> in
-// GCC and Clang: to read that header takes longer than to compile most kernels.
+// Conversions of float16 by instructions of the CPU, which round to nearest. They use the builtins behind <immintrin.h> of GCC and
+// Clang, because reading that header takes longer than compiling most kernels.
 typedef float floats8 __attribute__((vector_size(32)));
 typedef short halves8 __attribute__((vector_size(16)));
 
@@ -238,10 +241,10 @@ inline void round_to<float16>(float* row, int64_t count) {
 }
 #endif
 
-// Reductions of a row in independent parts, where a single part would be a chain of operations that wait for one another.
+// Reductions of a row. They work on independent parts, because in a single part each operation would wait for the one before it.
 
-// The sum of a row in the order in which PyTorch adds along the last dimension on x86 CPUs: four accumulators of
-// eight lanes, which are set aside after every 16 steps. For rows of up to 8192 elements the results are equal.
+// Sum of a row, in the order in which PyTorch adds along the last dimension on x86 CPUs: four accumulators of eight lanes, which are
+// added to a second level after every 16 steps. For rows of up to 8192 elements, the result equals PyTorch's.
 static inline float row_sum(const float* row, int64_t count) {
     constexpr int64_t lanes = 8, width = 4 * lanes;
     float parts[width] = {}, aside[width] = {};
@@ -274,11 +277,11 @@ static inline float row_max(const float* row, int64_t count) {
     return *std::max_element(parts, parts + 16);
 }
 
-// exp and tanh that loops over them can be vectorised with, unlike those of the C library; off by at most 2 and 4 units
-// in the last place. Where exp is less than the smallest normal number, the result is zero: subnormals are slow.
+// exp and tanh without calls of the C library, so that loops over them can be vectorised. Their errors are at most 2 and 4 units in the
+// last place. Results of exp below the smallest normal number become zero, because subnormals are slow.
 
 static inline float fast_exp(float x) {
-    // exp(x) = 2^k exp(r) with |r| <= ln(2)/2, and the Cephes polynomial for exp(r). The constant rounds to an integer.
+    // exp(x) = 2^k exp(r) with |r| <= ln(2)/2, and the polynomial of the Cephes library for exp(r). Adding `rounder` rounds to an integer.
     constexpr float rounder = 12582912.0f;
     const float given = x;
     x = std::max(std::min(x, 89.0f), -88.0f);
@@ -292,7 +295,7 @@ static inline float fast_exp(float x) {
     p = multiply_add(p, r, 1.6666665459e-1f);
     p = multiply_add(p, r, 5.0000001201e-1f);
     p = multiply_add(p, r * r, r) + 1.0f;
-    // In two steps, since 2^k alone may overflow where the result does not.
+    // Multiplies by 2^k in two steps, because 2^k alone can overflow where the result does not.
     int32_t n = static_cast<int32_t>(bits_of(shifted)) - static_cast<int32_t>(bits_of(rounder));
     int32_t half = n >> 1;
     float result =

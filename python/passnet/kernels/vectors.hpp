@@ -1,11 +1,11 @@
 // Vectors of float for kernels of `passnet.kernels.cpp`: loads and stores of all float types, elementary functions, and sums and
-// maxima in the order of PyTorch. A source gets them by `#include <passnet/vectors.hpp>`.
+// maxima in the order of PyTorch. Include it with `#include <passnet/vectors.hpp>`.
 #pragma once
 
 namespace passnet {
 
-// As many values at a time as a register of the CPU holds: compilers keep wider vectors in memory. Everything below is
-// written once for `float` and `vec`.
+// A vector has as many values as a register of the CPU, because compilers keep wider vectors in memory. Most functions below exist for
+// `float` and for `vec`, so that the same code computes one element or a vector.
 #ifdef __F16C__
 typedef halves signed_halves;
 #endif
@@ -16,7 +16,7 @@ typedef uint16_t halves __attribute__((vector_size(2 * lanes)));
 typedef uint8_t bytes __attribute__((vector_size(lanes)));
 
 template <typename To, typename From> static inline To bits_as(From from) {
-    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    static_assert(sizeof(To) == sizeof(From), "both types have the same size");
     To to;
     std::memcpy(&to, &from, sizeof to);
     return to;
@@ -28,14 +28,14 @@ static inline float choose(bool c, float a, float b) { return c ? a : b; }
 static inline vec choose(mask c, vec a, vec b) { return c ? a : b; }
 static inline mask choose(mask c, mask a, mask b) { return (c & a) | (~c & b); }
 
-// a * b + c, rounded once where the CPU can. Compilers contract a product only if all its uses can be contracted and stand next to
-// it; the hidden factor makes this a product of its own.
+// a * b + c, rounded once if the CPU has such an instruction. Compilers fuse a product with a sum only if they can fuse all uses of the
+// product, which have to follow it closely. `kept` hides one factor, so that this product has no other use.
 static inline vec multiply_add(vec a, vec b, vec c) { return kept(a) * b + c; }
 
-// Combines the lanes of a register pairwise: those of its two halves, then those of two quarters, and so on. One lane at a time,
-// each pair takes several instructions.
+// Combines the lanes of a register pairwise: first its two halves, then the two quarters of the result, and so on. Combining one pair
+// of lanes at a time would take several instructions for each pair.
 template <int64_t width, std::size_t... lane> static inline vec lowered(vec x, std::index_sequence<lane...>) {
-    // Lane `i + width` in lane `i`.
+    // Moves lane `i + width` to lane `i`.
 #ifdef __clang__
     return __builtin_shufflevector(x, x, static_cast<int>((lane + width) % lanes)...);
 #else
@@ -50,19 +50,19 @@ template <int64_t width = lanes / 2, typename F> static inline float pairwise(ve
     }
 }
 static inline float add_lanes(vec x) { return pairwise(x, [](vec a, vec b) { return a + b; }); }
-// Short rows go to one register, whose lanes are added pairwise.
+// Sum of a short row: one register, whose lanes are added pairwise.
 static inline float total(vec sum, float rest) { return rest + add_lanes(sum); }
 
-// Sums of longer rows are taken in the order of PyTorch's `sum` over contiguous rows, and so with its roundings: four accumulators
-// of eight lanes, filled alternately. PyTorch has no wider ones: it uses its code for AVX2 on CPUs with AVX-512 too. The order does
-// not depend on `lanes`, so that each of the 32 numbers is one of `lanes` in a register.
+// Sums of longer rows add in the order of PyTorch's `sum` over contiguous rows, so that they round equally: into four accumulators of
+// eight lanes, in turns. PyTorch has no wider accumulators; on CPUs with AVX-512, it also uses its code for AVX2. The order does not
+// depend on `lanes`: the 32 partial sums are distributed over as many registers as they need.
 constexpr int64_t sum_lanes = 8, sum_step = 4 * sum_lanes, sum_parts = sum_step / lanes;
 typedef float sum_vec __attribute__((vector_size(4 * sum_lanes)));
 
 struct turns {
     vec part[sum_parts] = {};
 };
-// Those of long rows are joined after 16 steps, these sums after 16 such, and so on.
+// Partial sums of long rows: after 16 steps they are added to the next level, after 16 such additions that level to the next, and so on.
 struct cascade : turns {
     vec whole[3][sum_parts] = {};
     int64_t steps = 0;
@@ -83,8 +83,8 @@ static inline void join(cascade& sum) {
             sum.whole[level][i] = vec{};
         }
 }
-// Adds what is left of a row of `width` elements after the last whole step. PyTorch adds each whole eight to its first
-// accumulator, and the elements after these one by one: to `rest` here. `k` is the position of `x` in the row.
+// Adds the elements of a row of `width` elements that follow the last whole step. PyTorch adds each whole group of eight to its first
+// accumulator, and the elements after those one by one, here to `rest`. `k` is the position of `x` in the row.
 static inline void add_left(turns& sum, float& rest, float x, int64_t k, int64_t width) {
     if constexpr (lanes > sum_lanes)
         if (k < width - width % sum_lanes) {
@@ -108,10 +108,10 @@ static inline void add_left(turns& sum, float& rest, vec x, int64_t k, int64_t w
         for (int64_t i = 0; i < lanes; ++i) rest += x[i];
     }
 }
-// The whole, where `rest` is the sum of the elements that fill no eight.
+// Sum of the whole row. `rest` is the sum of the elements after the last whole group of eight.
 static inline float total(turns& sum, float rest) {
     sum_vec part[4];
-    static_assert(sizeof part == sizeof sum.part, "the same lanes");
+    static_assert(sizeof part == sizeof sum.part, "both hold all partial sums");
     std::memcpy(part, sum.part, sizeof part);
     const sum_vec all = part[0] + part[1] + part[2] + part[3];
     for (int64_t i = 0; i < sum_lanes; ++i) rest += all[i];
@@ -122,8 +122,8 @@ static inline float total(cascade& sum, float rest) {
     return total(static_cast<turns&>(sum), rest);
 }
 
-// Sums down the columns of a block, in the order of PyTorch's `sum` over a dimension that is not the last: rows are added one by one
-// to the first level, which after a power of two of rows goes to the next level, and so on.
+// Sums of the columns of a block, in the order of PyTorch's `sum` over a dimension that is not the last. Rows are added one by one to
+// the first level. After `2^power` rows, the first level is added to the second one and cleared, and so on for the next levels.
 constexpr int64_t columns = 256;
 struct column_sums {
     float level[4][columns] = {};
@@ -151,17 +151,18 @@ static inline void next_row(column_sums& sum, int64_t width) {
         if ((sum.rows & (step - 1) << at * sum.power) != 0) break;
     }
 }
-// Leaves the sums in the first level.
+// Adds all levels to the first one.
 static inline void finish(column_sums& sum, int64_t width) {
     for (int64_t at = 1; at < 4; ++at)
         for (int64_t k = 0; k < width; ++k) sum.level[0][k] += sum.level[at][k];
 }
 
-// Maximum and minimum as PyTorch's: NaN wins. One choice at a time, for which compilers have instructions without a branch.
+// Maximum and minimum of PyTorch: the result is NaN if an operand is. Each line has one choice, which compilers translate without a
+// branch.
 template <typename T> static inline T maximum(T a, T b) { T larger = a > b ? a : b; return a != a ? a : larger; }
 template <typename T> static inline T minimum(T a, T b) { T smaller = a < b ? a : b; return a != a ? a : smaller; }
 #if defined(__AVX512F__) && PASSNET_VECTOR_LANES == 16
-// GCC 12 makes two choices and three comparisons of the other form. The instructions give `b` where either is NaN.
+// The form below takes GCC 12 two selections and three comparisons. The instructions for the maximum return `b` if an operand is NaN.
 static inline vec unless_nan(vec a, vec number) {
     return __builtin_ia32_blendmps_512_mask(number, a, __builtin_ia32_cmpps512_mask(a, a, 3, -1, 4));
 }
@@ -171,7 +172,8 @@ static inline vec minimum(vec a, vec b) { return unless_nan(a, __builtin_ia32_mi
 static inline vec maximum(vec a, vec b) { return (a > b) | (a != a) ? a : b; }
 static inline vec minimum(vec a, vec b) { return (a < b) | (a != a) ? a : b; }
 #endif
-// Bounds that are numbers: one instruction, which gives `x` where it is NaN. GCC 12 makes two of a choice for AVX-512.
+// Lower and upper limits that are not NaN; the result is NaN where `x` is. Each is one instruction; for AVX-512, GCC 12 would translate
+// the choice to two.
 template <typename V> static inline V at_least(V bound, V x) {
 #ifdef __AVX512F__
     if constexpr (sizeof(V) == 64) return __builtin_ia32_maxps512_mask(bound, x, x, -1, 4);
@@ -188,7 +190,7 @@ template <typename V> static inline V at_most(V bound, V x) {
 }
 static inline float max_lanes(vec x) { return pairwise(x, [](vec a, vec b) { return maximum(a, b); }); }
 static inline float min_lanes(vec x) { return pairwise(x, [](vec a, vec b) { return minimum(a, b); }); }
-// Maxima or minima of long rows: several registers in turn, because a comparison takes longer than its turn.
+// Maxima or minima of long rows, in several registers in turns, because a new comparison can start before the last one has finished.
 constexpr int64_t extreme_parts = std::max<int64_t>(4, sum_parts), extreme_step = extreme_parts * lanes;
 struct extremes {
     vec part[extreme_parts];
@@ -205,12 +207,12 @@ static inline float min_lanes(const extremes& x) {
     return min_lanes(all);
 }
 
-// Elements in memory as float and back, rounding to nearest even.
+// Conversion of elements in memory to float and back. Ties round to even.
 static inline float get(float x) { return x; }
 static inline float get(bfloat16 x) { return bf16_to_float(x.bits); }
 static inline void put(float* to, float x) { *to = x; }
 static inline void put(bfloat16* to, float x) { to->bits = float_to_bf16(x); }
-// For values that need no rounding.
+// Stores a value that bfloat16 represents exactly.
 static inline void put_exact(bfloat16* to, float x) { to->bits = static_cast<uint16_t>(bits_of(x) >> 16); }
 static inline float round_bfloat16(float x) { return bf16_to_float(float_to_bf16(x)); }
 #ifdef __F16C__
@@ -251,7 +253,7 @@ static inline vec get_row(const float* from) { return load_as<vec>(from); }
 static inline vec get_row(const bfloat16* from) { return bits_as<vec>(__builtin_convertvector(load_as<halves>(from), words) << 16); }
 static inline vec get_row(const float16* from) { return from_half(load_as<halves>(from)); }
 static inline mask get_row(const uint8_t* from) { return __builtin_convertvector(load_as<bytes>(from), mask) != 0; }
-// Integers as float.
+// Loads integers as float.
 template <typename T> static inline vec get_whole(const T* from) {
     typedef T whole_row __attribute__((vector_size(lanes * sizeof(T))));
     return __builtin_convertvector(load_as<whole_row>(from), vec);
@@ -261,14 +263,14 @@ static inline void put_row(bfloat16* to, vec x) { store_as(to, __builtin_convert
 static inline void put_row_exact(bfloat16* to, vec x) { store_as(to, __builtin_convertvector(bits_as<words>(x) >> 16, halves)); }
 static inline void put_row(float16* to, vec x) { store_as(to, to_half(x)); }
 static inline void put_row(uint8_t* to, mask x) { store_as(to, __builtin_convertvector(x & 1, bytes)); }
-// Every other element, of two registers that begin and end with wanted ones.
+// Loads every other element, from two registers whose first and last elements are needed.
 template <typename T> static inline vec get_every_other(const T* from) {
     const vec first = get_row(from), second = get_row(from + lanes - 1);
     mask place;
     for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>(2 * i < lanes ? 2 * i : 2 * i + 1);
     return __builtin_shuffle(first, second, place);
 }
-// Elements with a stride. Half types are converted all at once, not one by one.
+// Loads elements with a stride. 16-bit types are converted all at once, not one by one.
 template <typename T> static inline vec get_strided(const T* from, int64_t stride) {
 #ifndef __clang__
     if (stride == 2) return get_every_other(from);
@@ -288,10 +290,10 @@ template <typename T> static inline void put_strided(T* to, int64_t stride, vec 
     put_row(row, x);
     for (int64_t i = 0; i < lanes; ++i) to[i * stride] = row[i];
 }
-// Elements that another tensor of their type takes as they are.
+// Copies elements between tensors of the same type.
 template <typename T> static inline void copy_row(T* to, const T* from) { std::memcpy(to, from, lanes * sizeof(T)); }
 
-// The last elements of a row, `left` of them: fewer than a register holds.
+// Loads and stores of the last `left` elements of a row, fewer than a register holds.
 #ifdef __AVX512F__
 template <typename V> static inline V first_of(const float* from, int64_t left) {
     return __builtin_ia32_loadups512_mask(from, V{}, static_cast<unsigned short>((1 << left) - 1));
@@ -359,7 +361,7 @@ template <typename T> static inline vec get_strided(const T* from, int64_t strid
 template <typename T> static inline void put_strided(T* to, int64_t stride, vec x, int64_t left) {
     for (int64_t i = 0; i < left; ++i) put(to + i * stride, x[i]);
 }
-// `x` in its first lanes, a number in the others.
+// Returns `x` in the first `left` lanes and `other` in the remaining ones.
 static inline vec first_lanes(vec x, int64_t left, float other) {
     mask place;
     for (int64_t i = 0; i < lanes; ++i) place[i] = static_cast<int32_t>(i);
@@ -369,24 +371,24 @@ template <typename Sum> static inline void add_left(Sum& sum, float& rest, vec x
     for (int64_t i = 0; i < left; ++i) add_left(sum, rest, x[i], k + i, width);
 }
 
-// Elementary functions without branches; errors of a few units in the last place.
+// Elementary functions without branches. Their errors are a few units in the last place.
 
 static inline mask whole(vec x) { return __builtin_convertvector(x, mask); }
 
-// 2^(n - 1) from 12582912 + n.
+// Returns 2^(m - 1) for an integer m, given as the float n = 12582912 + m, whose low bits are m.
 static inline float power_of_two(float n) { return bits_as<float>((bits_as<uint32_t>(n) + 126) << 23); }
 static inline vec power_of_two(vec n) { return bits_as<vec>((bits_as<words>(n) + 126) << 23); }
 
-// NaN stays NaN.
+// Limits `x` to [low, high]. NaN stays NaN.
 template <typename V> static inline V within(V x, float low, float high) { return at_most(V{} + high, at_least(V{} + low, x)); }
 
-// Size and sign. NaN stays NaN, and 0 has its sign.
+// Absolute value, and a value with the sign of another. NaN stays NaN, and zeros have a sign.
 static inline float size_of(float x) { return std::fabs(x); }
 static inline vec size_of(vec x) { return bits_as<vec>(bits_as<words>(x) & 0x7fffffffu); }
 static inline float with_sign_of(float x, float size) { return std::copysign(size, x); }
 static inline vec with_sign_of(vec x, vec size) { return bits_as<vec>(bits_as<words>(size) | (bits_as<words>(x) & 0x80000000u)); }
 
-// `x * 2^n` of a whole `n` of at least -150, given as 12582912 + n, with subnormal results rounded once; 0 where `bound` is 0.
+// Returns x * 2^m for an integer m of at least -150, given as n = 12582912 + m; 0 where `bound` is 0. Subnormal results are rounded once.
 template <typename V> static inline V scaled(V x, V n, V bound) {
 #ifdef __AVX512F__
     if constexpr (sizeof(V) == 64)
@@ -394,18 +396,18 @@ template <typename V> static inline V scaled(V x, V n, V bound) {
     else
 #endif
     {
-        // Scaled twice, since 2^(n - 1) would be subnormal, too. The product with 0 is exact: some CPUs take long for one that
-        // underflows, and masked rows have many.
+        // Scales in two steps, because 2^(m - 1) can be subnormal itself. Multiplies by a `bound` of exactly 0, because products that
+        // underflow are slow on some CPUs, and masked rows have many of them.
         const auto is_small = n < 12582912.0f - 125.0f;
         V factor = choose(is_small, V{} + 5.421010862e-20f, V{} + 1.0f);
         return (x + x) * power_of_two(choose(is_small, n + 64.0f, n)) * (factor * bound);
     }
 }
 
-// Cody and Waite's reduction to [-ln2/2, ln2/2], then the polynomial of Moshier's Cephes library.
+// exp(x): the reduction of Cody and Waite to [-ln2/2, ln2/2], then the polynomial of the Cephes library by Moshier.
 template <typename V> static inline V exp_of(V x) {
     V bounded = within(x, -104.0f, 89.0f);
-    V shifted = bounded * 1.44269504088896341f + 12582912.0f;  // its last bits are the integer n
+    V shifted = bounded * 1.44269504088896341f + 12582912.0f;  // the low bits are the integer n
     V n = shifted - 12582912.0f;
     V r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
     V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
@@ -417,7 +419,7 @@ template <typename V> static inline V exp_of(V x) {
 }
 static inline double exp_of(double x) { return std::exp(x); }
 
-// (exp(x) - 1) / 2 for `x` in [-20, 89], with the same reduction. The 1 is subtracted from the power of two, so that nothing cancels.
+// (exp(x) - 1) / 2 for x in [-20, 89], with the same reduction. The 1 is subtracted from the power of two, which avoids cancellation.
 template <typename V> static inline V half_expm1(V x) {
     V shifted = x * 1.44269504088896341f + 12582912.0f;
     V n = shifted - 12582912.0f;
@@ -430,14 +432,14 @@ template <typename V> static inline V half_expm1(V x) {
     V power = power_of_two(shifted);
     return (p * (r * r) + r) * power + (power - 0.5f);
 }
-// Below 5e-8, subnormal numbers and -0 among them, `x` is the result.
+// exp(x) - 1. For |x| below 5e-8, which includes subnormal numbers and -0, the result is x.
 template <typename V> static inline V expm1_of(V x) {
     return choose(size_of(x) < 5e-8f, x, 2.0f * half_expm1(within(x, -20.0f, 89.0f)));
 }
 static inline double expm1_of(double x) { return std::expm1(x); }
 
-// erf(x) + 1 and tanh(x) + 1, as in `gelu`: rational approximations of the Eigen library, which are faster than the functions below.
-// Their errors are small against 1, but not against a small result. Beyond 4, and beyond 9, the functions round to 1.
+// erf(x) + 1 and tanh(x) + 1, as in `gelu`: rational approximations of the Eigen library, which are faster than `erf_of` and `tanh_of`.
+// Their errors are small relative to 1, but not relative to a small result. erf rounds to 1 beyond 4, and tanh beyond 9.
 template <typename V> static inline V erf_plus_1(V x) {
     V bounded = within(x, -4.0f, 4.0f);
     V s = bounded * bounded;
@@ -470,7 +472,7 @@ template <typename V> static inline V tanh_plus_1(V x) {
 }
 static inline double tanh_plus_1(double x) { return std::tanh(x) + 1.0; }
 
-// Polynomials with the least error: erf(x) / x - 1 in x^2 for small `x`, else -log(1 - erf(x)) / x - 1 in x. Beyond 4 the result
+// erf(x) by minimax polynomials: of erf(x) / x - 1 in x^2 for small x, else of -log(1 - erf(x)) / x - 1 in x. Beyond 4 the result
 // rounds to 1.
 template <typename V> static inline V erf_of(V x) {
     V t = at_most(V{} + 4.0f, size_of(x)), s = t * t;
@@ -489,14 +491,14 @@ template <typename V> static inline V erf_of(V x) {
 }
 static inline double erf_of(double x) { return std::erf(x); }
 
-// e / (e + 1) with e = (exp(2x) - 1) / 2. Beyond 10 the result rounds to 1.
+// tanh(x) = e / (e + 1) with e = (exp(2x) - 1) / 2. Beyond 10 the result rounds to 1.
 template <typename V> static inline V tanh_of(V x) {
     V t = at_most(V{} + 10.0f, size_of(x)), e = half_expm1(t + t);
     return with_sign_of(x, e / (e + 1.0f));
 }
 static inline double tanh_of(double x) { return std::tanh(x); }
 
-// The polynomial of the Cephes library: log((1 + f) * 2^n) with 1 + f in [sqrt(1/2), sqrt(2)).
+// log((1 + f) * 2^n) for 1 + f in [sqrt(1/2), sqrt(2)), by the polynomial of the Cephes library.
 static inline vec log_of_parts(vec f, vec n) {
     const vec s = f * f;
     vec p = f * 7.0376836292e-2f - 1.1514610310e-1f;
@@ -511,7 +513,7 @@ static inline vec log_of_parts(vec f, vec n) {
 }
 static inline mask exponent(vec x) { return (bits_as<mask>(x) - 0x3f3504f3) >> 23; }
 static inline vec log_of(vec x) {
-    const mask is_tiny = x < 1.17549435e-38f;  // subnormal numbers have another exponent
+    const mask is_tiny = x < 1.17549435e-38f;  // subnormal numbers have no exponent of their own
     const vec normal = choose(is_tiny, x * 8388608.0f, x);
     const mask e = exponent(normal);
     const vec n = __builtin_convertvector(e, vec) - choose(is_tiny, splat(23.0f), vec{});
@@ -522,7 +524,7 @@ static inline vec log_of(vec x) {
 }
 static inline float log_of(float x) { return std::log(x); }
 static inline double log_of(double x) { return std::log(x); }
-// log(1 + x): adds what the sum is rounded by to its mantissa.
+// log(1 + x): the part that rounding removes from the sum 1 + x is added to its mantissa.
 static inline vec log1p_of(vec x) {
     const vec sum = x + 1.0f, lost = choose(x > 1.0f, 1.0f - (sum - x), x - (sum - 1.0f));
     const mask e = exponent(sum);
@@ -535,8 +537,8 @@ static inline vec log1p_of(vec x) {
 static inline float log1p_of(float x) { return std::log1p(x); }
 static inline double log1p_of(double x) { return std::log1p(x); }
 
-// Sine and cosine: Cody and Waite's reduction by multiples of pi/2 to [-pi/4, pi/4], then the polynomials of the Cephes library.
-// `turn` is 0 for the sine and 1 for the cosine, which is a quarter of a turn ahead.
+// Sine and cosine: the reduction of Cody and Waite by multiples of pi/2 to [-pi/4, pi/4], then the polynomials of the Cephes library.
+// `turn` is 0 for the sine, and 1 for the cosine: cos(x) = sin(x + pi/2).
 static inline vec sine(vec x, int32_t turn) {
     vec n = (x * 0.636619772367581343f + 12582912.0f) - 12582912.0f;
     vec r = (((x - n * 1.5703125f) - n * 4.837512969970703e-4f) - n * 7.549533620476723e-8f) - n * 2.563344e-12f;
@@ -548,7 +550,7 @@ static inline vec sine(vec x, int32_t turn) {
     return choose((quarter & 2) != 0, -value, value);
 }
 
-// The reduction is good for some thousand turns; what is beyond goes to the C library, lane by lane.
+// Returns whether the reduction is accurate for all lanes. For others, `sin_of` and `cos_of` call the C library for each lane.
 static inline bool is_small(vec x) {
     mask beyond = (x > 8192.0f) | (x < -8192.0f);
     int32_t any = 0;
@@ -570,7 +572,7 @@ static inline float cos_of(float x) { return std::cos(x); }
 static inline double sin_of(double x) { return std::sin(x); }
 static inline double cos_of(double x) { return std::cos(x); }
 
-// Lane by lane.
+// Functions of the C library, for each lane.
 #define OF_LANES(name, function) \
     static inline float name(float x) { return function(x); } \
     static inline double name(double x) { return function(x); } \

@@ -70,7 +70,7 @@ class PassEnvironment(Environment[PassAction, PassObservation, PassState]):
     def step(self, action: PassAction, timeout_s: float | None = None, **_: Any) -> PassObservation:
         """Carries out the calls of an action."""
         if self._rollout is None:
-            raise RuntimeError("reset comes before step")
+            raise RuntimeError("there is no episode; call reset before step")
         turn = self._rollout.act(action.message or action.text)
         self._state.step_count += 1
         self._state.total_reward = self._rollout.reward

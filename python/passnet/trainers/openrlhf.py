@@ -52,7 +52,7 @@ class AgentInstance(AgentInstanceBase):
     async def step(self, states: dict[str, Any], **_: Any) -> dict[str, Any]:
         """Carries out the calls in an answer. The feedback continues the chat in ChatML format."""
         if self._rollout is None:
-            raise RuntimeError("reset comes before step")
+            raise RuntimeError("there is no episode; call reset before step")
         turn = await asyncio.to_thread(self._rollout.act, states["action_text"])
         metrics = self._rollout.metrics()
         if turn.done:

@@ -37,7 +37,7 @@ class PassTextEnv(BaseTextEnv):
     def step(self, action: str) -> BaseTextEnvStepOutput:
         """Carries out the calls in a text. The last turn includes the final measurement."""
         if self._rollout is None:
-            raise RuntimeError("init comes before step")
+            raise RuntimeError("there is no episode; call init before step")
         self.turns += 1
         before = self._rollout.reward
         turn = self._rollout.act(action)

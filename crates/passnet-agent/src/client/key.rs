@@ -14,7 +14,7 @@ pub enum KeyError {
     #[error("cannot read the API key: {0}")]
     Io(#[from] std::io::Error),
     /// The text is empty or has characters that no header can carry.
-    #[error("{0} holds no API key: expected one line of visible ASCII characters")]
+    #[error("{0} has no API key; expected one line of visible ASCII characters")]
     Malformed(String),
 }
 

@@ -12,7 +12,7 @@ pub fn page(stats: &TrajectoryStats) -> String {
     let exits = stats.exits.iter().map(|(exit, &count)| (format!("{exit:?}").to_lowercase(), count)).collect();
     let counts = |title: &str, of: Vec<(String, usize)>| vec![PlainPart::Counts(title.to_owned(), of)];
     let lead = format!(
-        "{} at {}. A score of 1 is doing nothing.",
+        "{} at {}. An empty pass directory has a score of 1.",
         counted(stats.attempts, "attempt"),
         counted(stats.tasks, "task")
     );

@@ -60,7 +60,7 @@ pub struct TrajectoryStats {
     pub styles: BTreeMap<Style, usize>,
     /// Attempts by broken rule.
     pub findings: BTreeMap<String, usize>,
-    /// Geometric mean of the final scores; 1 is doing nothing.
+    /// Geometric mean of the final scores; an empty pass directory has 1.
     pub score: f64,
     /// Mean reward.
     pub reward: f64,

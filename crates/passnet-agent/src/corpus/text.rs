@@ -13,7 +13,7 @@ impl TrajectoryStats {
         let mut report = TextReport::default();
         report.text(format!(
             "{} attempts at {} tasks: {} steps, {} evaluations, {} tokens{cost}\n\
-             score {:.3} (1 is doing nothing), reward {:.3}; {} correct throughout, {} rewarded, {} broke a rule\n\
+             score {:.3} (1 is the score of an empty pass directory), reward {:.3}; {} correct throughout, {} rewarded, {} broke a rule\n\
              model {}, tools {}",
             self.attempts,
             self.tasks,

@@ -5,8 +5,8 @@ use passnet_record::{Depth, Reason, Status, Verdict};
 use crate::{evaluation::TaskVerdict, shorten::shortened};
 
 /// Note for passes that the CPU pre-check rejected.
-const REJECTED: &str = "\nFailed at cpu: wrong on the CPU already (Triton kernels run in the interpreter); the device was not used. \
-     If the interpreter is at fault, use `skip_cpu: true`.\n";
+const REJECTED: &str = "\nFailed at cpu: the results are wrong on the CPU, where Triton kernels run in the interpreter; the device was not used. \
+     If the interpreter is wrong, use `skip_cpu: true`.\n";
 
 /// Maximum bytes of one reason.
 const MAX_REASON: usize = 3000;
@@ -36,7 +36,7 @@ fn line(TaskVerdict { verdict, depth, .. }: &TaskVerdict) -> String {
         text.push_str(&format!(" (failed at {})", depth.name()));
     }
     if let Some(tolerance) = verdict.tolerance {
-        text.push_str(&format!(", close from tolerance {tolerance}"));
+        text.push_str(&format!(", equal to eager mode at tolerance {tolerance} and above"));
     }
     text + &timing(verdict) + "\n"
 }

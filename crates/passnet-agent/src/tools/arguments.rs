@@ -21,7 +21,7 @@ impl<'a> Arguments<'a> {
         let Value::Object(fields) = value else {
             let sent = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             return Err(format!(
-                "the arguments are not a JSON object, so nothing was done; they begin `{}`",
+                "nothing was done, because the arguments are not a JSON object; they begin with `{}`",
                 shortened(&sent, MAX_ECHO)
             ));
         };
@@ -29,7 +29,10 @@ impl<'a> Arguments<'a> {
         match unknown {
             Some((name, _)) => {
                 let name = shortened(name, MAX_ECHO);
-                Err(format!("there is no argument `{name}`, so nothing was done; there are {}", known.join(", ")))
+                Err(format!(
+                    "nothing was done, because there is no argument `{name}`; the arguments are {}",
+                    known.join(", ")
+                ))
             }
             None => Ok(Self(fields)),
         }
@@ -80,7 +83,7 @@ impl<'a> Arguments<'a> {
         let items = written.as_ref().unwrap_or(value).as_array();
         let text = |item: &Value| item.as_str().map(str::to_owned);
         let texts = items.and_then(|items| items.iter().map(text).collect::<Option<Vec<String>>>());
-        texts.ok_or_else(|| wrong(name, "a list of texts", value))
+        texts.ok_or_else(|| wrong(name, "a list of strings", value))
     }
 
     /// Returns a list of integers, also if it is written as text.
@@ -98,7 +101,10 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 fn wrong(name: &str, expected: &str, found: &Value) -> String {
-    format!("argument `{name}` is not {expected} but `{}`; nothing was done", shortened(&found.to_string(), MAX_ECHO))
+    format!(
+        "nothing was done, because argument `{name}` is `{}`, not {expected}",
+        shortened(&found.to_string(), MAX_ECHO)
+    )
 }
 
 #[cfg(test)]
@@ -121,9 +127,9 @@ mod tests {
             (json!(["check"]), "not a JSON object"),
             (json!(null), "not a JSON object"),
             (json!({"stge": "check"}), "no argument `stge`"),
-            (json!({"stage": 7}), "`stage` is not text but `7`"),
-            (json!({"skip_cpu": "maybe"}), "`skip_cpu` is not true or false"),
-            (json!({"lines": [1, "x"]}), "`lines` is not a list of integers"),
+            (json!({"stage": 7}), "`stage` is `7`, not text"),
+            (json!({"skip_cpu": "maybe"}), "not true or false"),
+            (json!({"lines": [1, "x"]}), "not a list of integers"),
         ] {
             assert!(read(&value).unwrap_err().contains(error), "{value}: {:?}", read(&value));
         }

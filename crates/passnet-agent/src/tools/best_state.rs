@@ -21,7 +21,7 @@ pub(super) fn best_state(
     let arguments = Arguments::of(arguments, &["command"])?;
     let command = arguments.need_text(&["command"])?;
     if !matches!(command, "diff" | "restore") {
-        return Err(format!("there is no command `{}`; there are diff, restore", shortened(command, 80)));
+        return Err(format!("there is no command `{}`; the commands are diff and restore", shortened(command, 80)));
     }
     let best = best.ok_or("nothing has been evaluated yet, so there is no best state")?;
     let best = texts(best);
@@ -30,7 +30,7 @@ pub(super) fn best_state(
         return Ok(format!("restored. {}", files.list()));
     }
     let changes = diff(&best, files.files());
-    Ok(if changes.is_empty() { "the files are the best evaluated state".to_owned() } else { changes })
+    Ok(if changes.is_empty() { "the files equal the best evaluated state".to_owned() } else { changes })
 }
 
 fn texts(passes: &PassDirectory) -> BTreeMap<String, String> {

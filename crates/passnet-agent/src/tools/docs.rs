@@ -31,7 +31,7 @@ pub(super) fn docs(arguments: &Value, machine: &str) -> Result<String, String> {
             None => {
                 let known = TOPICS.join(", ");
                 return Err(format!(
-                    "there is no topic `{}`; there are {known}, and ids of rules",
+                    "there is no topic `{}`; the topics are {known}, and the ids of lint rules",
                     shortened(other, 80)
                 ));
             }
@@ -61,7 +61,7 @@ mod tests {
             assert!(read("rules").unwrap().contains(rule.id));
             assert!(read(rule.id).unwrap().contains(rule.name), "{}", rule.id);
         }
-        assert!(read("PN000").unwrap_err().contains("there are rules, passes"));
+        assert!(read("PN000").unwrap_err().contains("the topics are rules, passes"));
         assert!(docs(&json!({}), "").is_err() && docs(&json!("rules"), "").is_err());
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn profile(
 ) -> Result<(String, bool), EvalError> {
     let mut text = format!(
         "graph {}: time of a call (median, warm, without the profiler); rows per call under PyTorch's profiler, which slows the host\n\
-         down, so rows show proportions. This is no measurement and no verdict.\n",
+         down, so rows show proportions. A profile is neither a measurement nor a verdict.\n",
         graph.id().graph
     );
     let eager = evaluator.profile(graph, &Candidate::Eager)?;

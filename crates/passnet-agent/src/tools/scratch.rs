@@ -87,7 +87,7 @@ fn describe(name: &str, inputs: &str, run: &ScratchRun) -> String {
         other => text.push_str(other.name()),
     }
     if let Some(tolerance) = verdict.tolerance {
-        text.push_str(&format!(", close from tolerance {tolerance}"));
+        text.push_str(&format!(", equal to eager mode at tolerance {tolerance} and above"));
     }
     if let Some(reason) = &verdict.reason {
         text.push_str(&format!("\n{}: {}", reason.code, shortened(&reason.message, MAX_REASON)));
@@ -98,7 +98,7 @@ fn describe(name: &str, inputs: &str, run: &ScratchRun) -> String {
             Err(reason) => text.push_str(&format!("\n{side}: not timed ({})", reason.code)),
         }
     }
-    text + "\nThis is a scratch run: no verdict on the task, no score, and the best state is as before."
+    text + "\nA scratch run is not a verdict on the task. The score and the best state are unchanged."
 }
 
 #[cfg(test)]

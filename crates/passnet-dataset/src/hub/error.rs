@@ -9,7 +9,7 @@ pub enum HubError {
     #[error("{0}: not a dataset of the hub; write `hf://datasets/OWNER/NAME` or `hf://datasets/OWNER/NAME/FOLDER`")]
     Address(String),
     /// The token would be sent without encryption.
-    #[error("{0}: the hub's address has to begin with https://, since the token is sent there")]
+    #[error("{0}: the address of the hub must begin with https://, because the token is sent to it")]
     Insecure(String),
     /// There is no token.
     #[error("the hub needs a token; set HF_TOKEN to one with write access (https://huggingface.co/settings/tokens)")]
@@ -49,6 +49,6 @@ pub enum HubError {
     #[error("{url}: {message}; run the same command again to send the remaining files")]
     Unreachable { url: String, message: String },
     /// The answer is not that of a hub.
-    #[error("{url} does not answer like a hub: {message}")]
+    #[error("{url} gave an unexpected answer: {message}; check HF_ENDPOINT")]
     Answer { url: String, message: String },
 }

@@ -110,7 +110,7 @@ impl View for KernelsRow {
             .zip(counts)
             .map(|(((path, typed), device), ((kernels, compiled), calls))| {
                 let measured = measured(kernels, compiled, calls);
-                let measured = measured.ok_or_else(|| format!("kernel counts of `{path}` do not fit one another"))?;
+                let measured = measured.ok_or_else(|| format!("kernel counts of `{path}` are inconsistent"))?;
                 Ok(Self { path, typed, device, measured })
             })
             .collect()

@@ -76,7 +76,7 @@ impl<R: View> TableReader<R> {
             Some(version) => {
                 error(format!("schema version {version} is newer than this program; install a newer PassNet"))
             }
-            None => error(format!("`{VERSION_KEY}` is missing or no number")),
+            None => error(format!("`{VERSION_KEY}` is missing or not a number")),
         }
     }
 

@@ -51,7 +51,7 @@ impl FromStr for GraphKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == text)
-            .ok_or_else(|| format!("unknown kind `{text}`; known are {names}"))
+            .ok_or_else(|| format!("unknown kind `{text}`; the kinds are {names}"))
     }
 }
 
@@ -282,7 +282,7 @@ impl View for SampleRow {
         for (row, id) in rows.iter().zip(columns.strings("content_id")?) {
             // Parquet detects damaged pages only if the writer stored checksums. This check compares the content itself.
             if row.files.content_id().as_str() != id {
-                return Err(format!("the files of `{}` do not have the content they had when written", row.path));
+                return Err(format!("the files of `{}` have changed since they were written", row.path));
             }
         }
         Ok(rows)

@@ -25,7 +25,7 @@ fn wrong_use_is_named_with_the_way_out() {
     for limit in ["0", "-1", "nan", "inf", "soon"] {
         for flag in ["--timeout", "--memory"] {
             let given = format!("{flag}={limit}");
-            check(&["eval", TASK, "--author", "eager", &given], 2, &[flag, "a number above 0"]);
+            check(&["eval", TASK, "--author", "eager", &given], 2, &[flag, "expected a number above 0"]);
         }
     }
     check(&["eval", TASK, "--passes", "no/such/passes"], 2, &["no/such/passes", "passnet new"]);
