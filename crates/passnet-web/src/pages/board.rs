@@ -6,7 +6,7 @@ use super::{
     author::change,
     contest::winners,
     context::{Context, Page},
-    glance::{anchor, glance, leaders, quotation, rivals},
+    glance::{anchor, contestants, glance, leaders, quotation},
 };
 use crate::{
     Origin, PageId,
@@ -75,7 +75,7 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
     let of = |value: fn(&Standings) -> &str| choices(all_standings.iter().map(value));
     // Boards with several authors come first, because readers look for the best results and for comparisons. Other boards are of older
     // versions, of other conditions, or of one author.
-    let is_contest = |at: &usize| rivals(context.site, &all_standings[*at]) > 1;
+    let is_contest = |at: &usize| contestants(context.site, &all_standings[*at]).nth(1).is_some();
     let mut first: Vec<usize> = best.to_vec();
     first.extend((0..all_standings.len()).filter(|at| best.is_empty() || is_contest(at) && !best.contains(at)));
     let more: Vec<usize> = (0..all_standings.len()).filter(|at| !first.contains(at)).collect();

@@ -26,14 +26,14 @@ pub(super) fn anchor(site: &Site, conditions: &Conditions) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-/// Returns the best author with a rank. Eager mode and the empty author do not count.
-fn leader<'a>(site: &Site, board: &'a Standings) -> Option<&'a Ranked> {
-    board.current().find(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline())
+/// Returns the authors with a rank, best first, without the baselines: eager mode and the empty author.
+pub(super) fn contestants<'a>(site: &'a Site, board: &'a Standings) -> impl Iterator<Item = &'a Ranked> {
+    board.current().filter(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline())
 }
 
-/// Returns the number of authors with a rank, without eager mode and the empty author.
-pub(super) fn rivals(site: &Site, board: &Standings) -> usize {
-    board.current().filter(|row| row.rank.is_some() && !site.runs[row.run].header.author.is_baseline()).count()
+/// Returns the best of [`contestants`].
+fn leader<'a>(site: &'a Site, board: &'a Standings) -> Option<&'a Ranked> {
+    contestants(site, board).next()
 }
 
 /// Returns one board for each suite and device: of those with a leader the one with most authors, of these the latest,
@@ -44,7 +44,7 @@ pub(super) fn leaders(site: &Site, all_standings: &[Standings]) -> Vec<usize> {
         let board = &all_standings[at];
         let run = leader(site, board).map(|row| &site.runs[row.run]);
         let score = run.and_then(|run| run.score.sound.as_ref()).map_or(0.0, |sound| sound.score);
-        (rivals(site, board), run.map(|run| day(&run.header.started)), score)
+        (contestants(site, board).count(), run.map(|run| day(&run.header.started)), score)
     };
     for at in 0..all_standings.len() {
         if leader(site, &all_standings[at]).is_none() {
@@ -93,17 +93,19 @@ pub(super) fn glance(context: &Context<'_>, all_standings: &[Standings], best: &
 }
 
 /// Returns the authors that share a rank, the given one included.
-fn tied<'a>(site: &Site, board: &'a Standings, row: &Ranked) -> Vec<&'a Ranked> {
-    let is_tied = |other: &&Ranked| other.rank == row.rank && !site.runs[other.run].header.author.is_baseline();
-    board.current().filter(is_tied).collect()
+fn tied<'a>(site: &'a Site, board: &'a Standings, row: &Ranked) -> Vec<&'a Ranked> {
+    contestants(site, board).filter(|other| other.rank == row.rank).collect()
 }
 
 /// Returns the next author on the board, or on boards of the same suite, device and tolerance, and its path if the path differs.
 /// Paths can be compared because all are measured against the same eager mode.
-fn next<'a>(site: &Site, all_standings: &'a [Standings], board: &'a Standings) -> Option<(usize, Option<&'a str>)> {
+fn next<'a>(
+    site: &'a Site,
+    all_standings: &'a [Standings],
+    board: &'a Standings,
+) -> Option<(usize, Option<&'a str>)> {
     let best = leader(site, board)?;
-    let is_next = |row: &&Ranked| row.rank > best.rank && !site.runs[row.run].header.author.is_baseline();
-    if let Some(row) = board.current().find(is_next) {
+    if let Some(row) = contestants(site, board).find(|row| row.rank > best.rank) {
         return Some((row.run, None));
     }
     let of_other_path = |other: &&Standings| {
