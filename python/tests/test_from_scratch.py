@@ -1,6 +1,9 @@
 """The recipe that trains a decoder from random weights, in small: graphs, variants, lessons, copy baseline, training, generation."""
 
+import csv
+import io
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -337,3 +340,23 @@ def test_all_steps(suite, tmp_path):
         assert "densenet-bn-relu" in json.loads((tmp_path / f"sampled-{number}.json").read_text())
     for step in ("step-0", "share-1"):
         assert (out / "passes" / step / "mixer-token-residual-norm/sorted_output_pass_rule_names.json").is_file()
+
+
+def test_an_evaluation_leaves_a_run_that_boards_can_show(suite, tmp_path):
+    task, out = "mixer-token-residual-norm", tmp_path / "out"
+    (tmp_path / "answers").mkdir()
+    shutil.copytree(ROOT / "suites/demo/passes" / task, tmp_path / "answers" / task)
+    settings = {"SUITE": str(suite / "eval"), "DEVICE": "cpu", "GRAPHS": "all", "TRIALS": "10", "JOBS": "1"}
+    subprocess.run(
+        ["bash", HERE / "evaluate.sh", binary(), "all", out, f"decoder={tmp_path / 'answers'}"],
+        env={**os.environ, "PASSNET_PYTHON": sys.executable, **settings},
+        check=True,
+        capture_output=True,
+    )
+    shutil.unpack_archive(out / "runs.tar.gz", tmp_path / "runs")
+    (run,) = json.loads(passnet("report", tmp_path / "runs", "--format", "json"))["runs"]
+    assert run["header"]["metadata"]["name"] == "decoder" and run["header"]["graphs"] == 1
+    assert "decoder" in passnet("report", tmp_path / "runs")
+    (verdict,) = csv.DictReader(io.StringIO(passnet("report", tmp_path / "runs", "--format", "csv")))
+    assert verdict["task"] == task and verdict["status"] in ("correct", "unstable")
+    passnet("bundle", tmp_path / "runs/decoder", "--out", tmp_path / "decoder.pnb")

@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# Evaluates authors on the first graph of some tasks, and writes OUT/results.json and OUT/results.md after each.
+# Evaluates authors on the first graph of some tasks, or on a whole suite, and writes OUT/results.json and OUT/results.md after each.
 #
 #   recipes/from_scratch/evaluate.sh PASSNET TASKS OUT NAME=AUTHOR[:BASE]...
 #
-# PASSNET is the command, TASKS a file with one name per line, AUTHOR a folder of pass directories or the name of an author. With BASE, a
-# name in OUT/runs, verdicts of this earlier run count for equal pass directories. SUITE (suites/passbench-f), DEVICE (cuda), JOBS, TRIALS
-# (20) and LEFT, the seconds after which nothing more is begun, are variables of the environment. A run that is cut off counts the tasks
-# that it has. OUT/runs/NAME/run is a run.
+# PASSNET is the command, TASKS a file with one name per line, or `all`, AUTHOR a folder of pass directories or the name of an author. With
+# BASE, a name in OUT/runs, verdicts of this earlier run count for equal pass directories. Variables of the environment: SUITE
+# (suites/passbench-f), DEVICE (cuda), JOBS, GRAPHS of each task (1, or `all`), PATHS (direct), TRIALS (20), and LEFT, the seconds after
+# which nothing more is begun. A run that is cut off counts the tasks that it has.
+#
+# OUT/runs/NAME/run is a run with all verdicts and passes. OUT/runs.tar.gz has these runs as NAME/, for `passnet site`, `report` and
+# `bundle`, without those whose name begins with `practice-`. Boards show NAME as the author.
 set -uo pipefail
-python=${PASSNET_PYTHON:-python3} passnet=$1 out=$3
-mapfile -t tasks <"$2"
+python=${PASSNET_PYTHON:-python3} passnet=$1 out=$(realpath -m "$3")
+tasks=()
+[[ $2 == all ]] || mapfile -t tasks <"$2"
+selection=("${tasks[@]/#/--filter=}")
+[[ ${GRAPHS:=1} == all ]] || selection+=(--graphs-per-task "$GRAPHS")
 shift 3
 suite=${SUITE:-suites/passbench-f} device=${DEVICE:-cuda} left=${LEFT:-3600}
 mkdir -p "$out/runs"
@@ -24,14 +30,17 @@ for pair in "$@"; do
     # An earlier call has this one.
     [[ -f $out/runs/$name.log ]] && continue
     mkdir -p "$out/runs/$name"
-    # A run has one author for all time, so folders have the same name.
+    # A run that is copied from another keeps its author, so folders are linked under one name. `--name` gives each run a name of its own.
     if [[ -d $author ]]; then
         ln -sfn "$(realpath "$author")" "$out/now"
         author=dir:$out/now
     fi
     [[ -n $base && -d $out/runs/$base/run ]] && cp -r "$out/runs/$base/run" "$out/runs/$name/run"
-    timeout --foreground --kill-after=10 "$remaining" "$passnet" bench run "$suite" --author "$author" --device "$device" \
-        "${tasks[@]/#/--filter=}" --graphs-per-task 1 --paths direct --trials "${TRIALS:-20}" --warmup 5 --timeout 30 \
-        ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name/run" >"$out/runs/$name.log" 2>&1
+    timeout --foreground --kill-after=10 "$remaining" "$passnet" bench run "$suite" --author "$author" --name "$name" \
+        --device "$device" ${selection[@]+"${selection[@]}"} --paths "${PATHS:-direct}" --trials "${TRIALS:-20}" --warmup 5 \
+        --timeout 30 ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name/run" >"$out/runs/$name.log" 2>&1
     "$python" "$(dirname "$0")/results.py" "$passnet" "$out"
 done
+shopt -s nullglob
+cd "$out/runs" && runs=(*/run)
+((${#runs[@]} == 0)) || tar -czf "$out/runs.tar.gz" --exclude 'practice-*' --transform 's,/run,,' -- "${runs[@]}"

@@ -37,7 +37,7 @@ within() {
 
 # Summaries so far, in case the machine is removed.
 keep() {
-    cp "$work"/{results.json,results.md,noise.json,extra.jsonl} "$out" 2>/dev/null
+    cp "$work"/{results.json,results.md,runs.tar.gz,noise.json,extra.jsonl} "$out" 2>/dev/null
     tail -n 200 "$work"/*.log "$work"/runs/*.log >"$out/log.txt" 2>/dev/null
     cat "$work"/{train,improved}/curve.jsonl >"$out/curve.jsonl" 2>/dev/null
     "$PASSNET_PYTHON" - "$work" "$out" <<'PYTHON'
@@ -48,7 +48,7 @@ found = {path.parent.name: json.loads(path.read_text()) for path in work.glob("*
 found["data"] = json.loads((work / "data/report.json").read_text())
 (out / "summary.json").write_text(json.dumps(found, indent=1))
 PYTHON
-    (cd "$work" && tar -czf "$out/passes.tar.gz" --exclude blobs {train,improved}/passes picked practice-[0-9]* runs 2>/dev/null)
+    (cd "$work" && tar -czf "$out/passes.tar.gz" {train,improved}/passes picked practice-[0-9]* runs/*.log runs/practice-*/run/run.jsonl* 2>/dev/null)
     return 0
 }
 

@@ -16,9 +16,8 @@ const VERIFICATIONS: &[Choice<&str>] = &[
     after_help = "Examples:\n  passnet extract timm:resnet18 'transformers:bert/*' --out samples\n  passnet extract model.py:build --out samples\n  passnet extract --suite suites/whole-models"
 )]
 pub struct ExtractArgs {
-    /// Models: `timm:NAME`, `torchvision:NAME`, `torchaudio:NAME`, `diffusers:NAME`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]`,
-    /// `FILE.py:FUNCTION` or `@LIST`. Names may be globs. `@dtype=DTYPE&batch=N` selects type and batch
-    /// (docs/reference/extract.md)
+    /// Models: `LIBRARY:NAME` such as `timm:resnet18`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]`, `FILE.py:FUNCTION` or `@LIST`.
+    /// Names may be globs. `@dtype=DTYPE&batch=N` selects type and batch (docs/reference/extract.md)
     #[arg(required_unless_present = "suite")]
     pub models: Vec<String>,
     /// Directory for the samples; run the same command again to resume

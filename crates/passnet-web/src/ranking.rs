@@ -26,7 +26,7 @@ pub fn line(run: &RunView) -> [String; 10] {
     let dash = || "-".to_owned();
     let interval = sound.and_then(|sound| sound.interval);
     [
-        run.header.author.to_string(),
+        run.author_name(),
         run.header.settings.device.to_string(),
         scored_path(&run.verdicts, &run.header.settings),
         format!("{:.3}", score.aggregated),
@@ -79,7 +79,7 @@ pub fn markdown(runs: &[RunView]) -> String {
         counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         if !counts.is_empty() {
             // The author of a run chose its name: unescaped, it could add rows, links or HTML to the page.
-            text.push_str(&format!("\n{}:\n", escaped(&run.header.author.to_string())));
+            text.push_str(&format!("\n{}:\n", escaped(&run.author_name())));
         }
         for ((status, code), count) in counts {
             text.push_str(&format!("- {count} {status} ({})\n", escaped(code)));

@@ -1,4 +1,4 @@
-"""Models by name, from torchvision, timm, torchaudio, diffusers, transformers, or a function in a file. Each has inputs to run it on.
+"""Models by name, from a model library or a function in a file, each with inputs to run it on.
 
 Weights are random and nothing is downloaded, because capture needs shapes and operations, not accuracy.
 """
@@ -19,6 +19,7 @@ from passnet._zoo.recipe import BuiltModel, Call, Limits, MissingLibraryError, R
 __all__ = ["BuiltModel", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "listed", "named", "resolve"]
 
 
+# Package of each library, and the module of this package that builds its models.
 _LIBRARIES = {
     "torchvision": "torchvision",
     "timm": "timm",
@@ -31,8 +32,8 @@ _LIBRARIES = {
 def resolve(spec: str) -> Iterator[Recipe]:
     """Returns the models that `spec` names, at least one, in the order of their names. Raises :class:`SpecError`.
 
-    ``torchvision:NAME``, ``timm:NAME``, ``torchaudio:NAME``, ``diffusers:NAME``
-        ``NAME`` may contain ``*`` and ``?``.
+    ``LIBRARY:NAME``
+        ``LIBRARY`` is a key of `_LIBRARIES`. ``NAME`` may contain ``*`` and ``?``.
     ``transformers:TYPE``, ``transformers:TYPE/CLASS``, either with ``?FIELD=VALUE&...``
         A model type such as ``bert`` with its default configuration except for the given fields. ``CLASS``, such as
         ``BertForMaskedLM``, selects another class of this type than its base model. Both may contain ``*``.
@@ -54,7 +55,9 @@ def resolve(spec: str) -> Iterator[Recipe]:
         return
     library, colon, rest = spec.rpartition(":") if ".py:" in spec else spec.partition(":")
     if not colon or not rest:
-        raise SpecError(f"`{spec}`: write torchvision:NAME, timm:NAME, transformers:TYPE, FILE.py:FUNCTION or @LIST")
+        raise SpecError(
+            f"`{spec}`: write LIBRARY:NAME with one of {', '.join(_LIBRARIES)}, or FILE.py:FUNCTION, or @LIST"
+        )
     if library.endswith(".py"):
         yield _from_file(spec, Path(library), rest)
         return

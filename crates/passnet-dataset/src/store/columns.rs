@@ -69,23 +69,43 @@ pub(crate) enum Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn get<T: Array + 'static>(&self, name: &str) -> Result<&'a T, String> {
+    /// Returns a column; `None` if the table does not have it.
+    fn find<T: Array + 'static>(&self, name: &str) -> Result<Option<&'a T>, String> {
         let column = match self {
             Self::Batch(batch) => batch.column_by_name(name),
             Self::Struct(fields) => fields.column_by_name(name),
         };
-        let column = column.ok_or_else(|| format!("column `{name}` is missing"))?;
-        downcast(column).map_err(|kind| format!("column `{name}` is of type {kind}"))
+        let typed = |column| downcast(column).map_err(|kind| format!("column `{name}` is of type {kind}"));
+        column.map(typed).transpose()
+    }
+
+    fn get<T: Array + 'static>(&self, name: &str) -> Result<&'a T, String> {
+        self.find(name)?.ok_or_else(|| format!("column `{name}` is missing"))
+    }
+
+    /// Returns a column whose values may be missing. All are missing if the table was written before it had the column, so that a new
+    /// column does not make older files unreadable.
+    fn optional<T: Array + 'static, V: Clone>(
+        &self,
+        name: &str,
+        values: impl Fn(&'a T) -> Vec<Option<V>>,
+    ) -> Result<Vec<Option<V>>, String> {
+        let rows = match self {
+            Self::Batch(batch) => batch.num_rows(),
+            Self::Struct(fields) => fields.len(),
+        };
+        Ok(self.find(name)?.map_or_else(|| vec![None; rows], values))
     }
 
     /// Returns a column of strings without missing values.
     pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, String> {
-        let values = self.optional_strings(name)?;
-        values.into_iter().map(|value| value.ok_or_else(|| format!("column `{name}` has a missing value"))).collect()
+        let values = self.get::<StringArray>(name)?.iter();
+        let present = |value: Option<&str>| value.ok_or_else(|| format!("column `{name}` has a missing value"));
+        values.map(|value| present(value).map(str::to_owned)).collect()
     }
 
     pub(super) fn optional_strings(&self, name: &str) -> Result<Vec<Option<String>>, String> {
-        Ok(self.get::<StringArray>(name)?.iter().map(|value| value.map(str::to_owned)).collect())
+        self.optional(name, |column: &StringArray| column.iter().map(|value| value.map(str::to_owned)).collect())
     }
 
     pub(super) fn binaries(&self, name: &str) -> Result<Vec<Vec<u8>>, String> {
@@ -98,11 +118,11 @@ impl<'a> Columns<'a> {
     }
 
     pub(super) fn optional_int64s(&self, name: &str) -> Result<Vec<Option<i64>>, String> {
-        Ok(self.get::<Int64Array>(name)?.iter().collect())
+        self.optional(name, |column: &Int64Array| column.iter().collect())
     }
 
     pub(super) fn optional_float64s(&self, name: &str) -> Result<Vec<Option<f64>>, String> {
-        Ok(self.get::<Float64Array>(name)?.iter().collect())
+        self.optional(name, |column: &Float64Array| column.iter().collect())
     }
 
     pub(super) fn int64s(&self, name: &str) -> Result<Vec<i64>, String> {
@@ -157,4 +177,20 @@ impl<'a> Columns<'a> {
 /// Returns the array as `T`; the error is a description with the type that the array has.
 fn downcast<T: 'static>(array: &ArrayRef) -> Result<&T, String> {
     array.as_any().downcast_ref().ok_or_else(|| array.data_type().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_later_versions_are_null_in_older_files() {
+        let batch = RecordBatch::try_from_iter([("path", strings(["a", "b"]))]).unwrap();
+        let columns = Columns::Batch(&batch);
+        assert_eq!(columns.optional_strings("path").unwrap(), [Some("a".to_owned()), Some("b".to_owned())]);
+        assert_eq!(columns.optional_strings("later").unwrap(), [None, None]);
+        assert_eq!(columns.optional_int64s("later").unwrap(), [None, None]);
+        assert_eq!(columns.strings("later").unwrap_err(), "column `later` is missing");
+        assert!(columns.optional_int64s("path").unwrap_err().contains("is of type Utf8"));
+    }
 }

@@ -71,7 +71,8 @@ impl<R: View> TableReader<R> {
             None => return error(format!("not written by passnet: no `{TABLE_KEY}` in its metadata")),
         }
         match value(VERSION_KEY).and_then(|version| version.parse::<u32>().ok()) {
-            // Files of older versions can be read: new columns do not raise the version, and views ignore unknown columns.
+            // A new column does not raise the version, if its values may be missing: files without it read as missing values
+            // (`Columns::optional`), and older programs ignore columns that they do not know.
             Some(version) if version <= STORE_VERSION => Ok(()),
             Some(version) => {
                 error(format!("schema version {version} is newer than this program; install a newer PassNet"))

@@ -99,11 +99,7 @@ fn tied<'a>(site: &'a Site, board: &'a Standings, row: &Ranked) -> Vec<&'a Ranke
 
 /// Returns the next author on the board, or on boards of the same suite, device and tolerance, and its path if the path differs.
 /// Paths can be compared because all are measured against the same eager mode.
-fn next<'a>(
-    site: &'a Site,
-    all_standings: &'a [Standings],
-    board: &'a Standings,
-) -> Option<(usize, Option<&'a str>)> {
+fn next<'a>(site: &'a Site, all_standings: &'a [Standings], board: &'a Standings) -> Option<(usize, Option<&'a str>)> {
     let best = leader(site, board)?;
     if let Some(row) = contestants(site, board).find(|row| row.rank > best.rank) {
         return Some((row.run, None));

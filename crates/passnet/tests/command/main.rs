@@ -8,6 +8,7 @@ mod board;
 mod cli;
 mod confirm;
 mod dataset;
+mod documents;
 mod environment;
 mod interrupt;
 mod matches;
