@@ -13,7 +13,7 @@ use crate::{
 pub(crate) fn leaderboard(entries: &[RankedRun<'_>]) -> Markup {
     html! {
         p.about {
-            "Ranked by sound score: 1 is doing nothing, more is faster than both eager and the same path without rewriting, "
+            "Ranked by sound score: 1 is the speed of eager mode, more is faster than both eager and the same path without rewriting, "
             "and wrong graphs weigh it down. AS is the published score."
         }
         div.scroll role="region" aria-label="Leaderboard" tabindex="0" {

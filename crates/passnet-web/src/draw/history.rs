@@ -14,6 +14,8 @@ const TOP: f64 = 12.0;
 const AXIS: f64 = 26.0;
 /// Height of a line of text.
 const TEXT: f64 = 14.0;
+/// Distances of marks on the axis, from small to large.
+const STEPS: [f64; 10] = [0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0];
 /// Room between the outermost points and the frame.
 const INSET: f64 = 30.0;
 
@@ -34,9 +36,9 @@ pub(crate) fn history(points: &[(&str, f64, Interval)], label: &str) -> Markup {
     let path: String = points.iter().enumerate().map(corner).collect();
     html! {
         svg.plot.scatter viewBox=(format!("0 0 {WIDTH} {}", TOP + HEIGHT + AXIS)) role="img" aria-label=(label) {
-            @for mark in [low, 1.0, high].into_iter().filter(|&mark| mark == 1.0 || (y(mark) - y(1.0)).abs() > TEXT) {
+            @for mark in marks(low, high) {
                 line.(if mark == 1.0 { "unity" } else { "gridline" }) x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at(y(mark))) y2=(at(y(mark))) {}
-                text.tick.y x=(LEFT - 6.0) y=(at(y(mark) + 4.0)) { (format!("{mark:.2}")) }
+                text.tick.y x=(LEFT - 6.0) y=(at(y(mark) + 4.0)) { (mark) }
             }
             g.c0 {
                 path.line d=(path) fill="none" {}
@@ -46,10 +48,42 @@ pub(crate) fn history(points: &[(&str, f64, Interval)], label: &str) -> Markup {
                 }
             }
             @for (index, (day, ..)) in points.iter().enumerate() {
-                @if index == 0 || index + 1 == points.len() {
+                // Runs of one day have one label.
+                @if index == 0 || index + 1 == points.len() && *day != points[0].0 {
                     text.tick.x x=(at(x(index))) y=(TOP + HEIGHT + 18.0) { (day) }
                 }
             }
+        }
+    }
+}
+
+/// Returns round numbers between two bounds, 1 among them: multiples of the smallest step that leaves room for a line of text each.
+fn marks(low: f64, high: f64) -> Vec<f64> {
+    let is_wide = |step: &f64| (high - low) / step * 2.0 * TEXT <= HEIGHT;
+    let Some(step) = STEPS.into_iter().find(is_wide) else { return vec![1.0] };
+    let multiples = (low / step).ceil() as i64..=(high / step).floor() as i64;
+    let mut marks: Vec<f64> = multiples.map(|multiple| (multiple as f64 * step * 100.0).round() / 100.0).collect();
+    if !marks.contains(&1.0) {
+        marks.retain(|mark| (mark - 1.0).abs() >= step / 2.0);
+        marks.push(1.0);
+    }
+    marks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_round_and_far_enough_from_each_other() {
+        for (low, high, expected) in [
+            (0.97, 2.18, vec![1.0, 1.25, 1.5, 1.75, 2.0]),
+            (0.5, 1.03, vec![0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
+            (0.97, 1.03, vec![0.98, 1.0, 1.02]),
+            (0.1, 9.3, vec![2.0, 4.0, 6.0, 8.0, 1.0]),
+            (0.9, 5000.0, vec![1.0]),
+        ] {
+            assert_eq!(marks(low, high), expected, "{low} to {high}");
         }
     }
 }

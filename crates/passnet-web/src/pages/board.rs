@@ -6,7 +6,7 @@ use super::{
     author::change,
     contest::winners,
     context::{Context, Page},
-    glance::{anchor, contestants, glance, leaders, quotation},
+    glance::{anchor, champions, contestants, glance, leaders, quotation},
 };
 use crate::{
     Origin, PageId,
@@ -39,8 +39,9 @@ pub(super) fn page(context: &Context<'_>) -> Page {
     sections.extend(winners(context, &all_standings).map(|content| section("winners", "Who wins where", content)));
     sections.push(section("suites", "Suites", suites(context)));
     let lead = html! {
-        p { "Authors rewrite small graphs of real PyTorch models with custom kernels. A referee compares each rewritten graph with "
-            "eager mode, and times both in sandboxed processes." }
+        p { "PassNet measures code that makes PyTorch models faster. Authors (compilers, language models, people) rewrite graphs of real "
+            "models with custom kernels. A referee compares each rewritten graph with eager mode, and times both in sandboxed processes." }
+        (champions(context, &all_standings, &best))
         p { (counted(site.runs.len(), "run")) " on " (counted(all_standings.len(), "board")) " over " (counted(site.suites.len(), "suite")) "." }
     };
     Page { title: "PassNet leaderboard".to_owned(), above: Vec::new(), lead, sections }
@@ -86,7 +87,7 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
     };
     html! {
         p.about {
-            "Ranked by sound score: 1 is doing nothing, more is faster, and wrong graphs lower it. Authors share a rank if their 95 % intervals overlap. "
+            "Ranked by sound score: 1 is the speed of eager mode, more is faster, and wrong graphs lower it. Authors share a rank if their 95 % intervals overlap. "
             "The latest complete run stands for its author."
         }
         details.about { summary { "How to read the boards" } p {

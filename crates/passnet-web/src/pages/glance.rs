@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use maud::{Markup, html};
+use passnet_record::AuthorSpec;
 
 use super::context::Context;
 use crate::{
@@ -64,6 +65,52 @@ pub(super) fn leaders(site: &Site, all_standings: &[Standings]) -> Vec<usize> {
     let covered = |at: usize| leader(site, &all_standings[at]).map(|row| coverage(&site.runs[row.run]).covered);
     best.sort_by_key(|&at| Reverse(covered(at)));
     best
+}
+
+/// Returns a sentence that names the authors with the best scores; nothing where there are none.
+pub(super) fn champions(context: &Context<'_>, all_standings: &[Standings], best: &[usize]) -> Markup {
+    let site = context.site;
+    let mut wins: Vec<(String, usize)> = Vec::new();
+    let mut has_ties = false;
+    for board in best.iter().map(|&at| &all_standings[at]) {
+        let Some(first) = leader(site, board) else { continue };
+        let equal = tied(site, board, first);
+        has_ties |= equal.len() > 1;
+        for name in equal.into_iter().map(|row| site.runs[row.run].author_name()) {
+            match wins.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => wins.push((name, 1)),
+            }
+        }
+    }
+    wins.sort_by_key(|(_, count)| Reverse(*count));
+    wins.truncate(MAX_NAMES);
+    if wins.is_empty() {
+        return html! {};
+    }
+    html! {
+        p {
+            @for (at, (name, count)) in wins.iter().enumerate() {
+                @if at > 0 { ", " }
+                strong { (name) }
+                @if at == 0 {
+                    @if has_ties { " leads or shares the lead on " } @else { " leads on " }
+                    (count) " of " (counted(best.len(), "pair")) " of suite and device"
+                } @else { " on " (count) }
+            }
+            "."
+        }
+    }
+}
+
+/// Returns a few words about an author for readers who do not know its name; empty for kinds that need none.
+fn introduction(author: &AuthorSpec) -> &'static str {
+    match author.kind() {
+        "fuse" => "built into PassNet",
+        "inductor" => "torch.compile",
+        "llm" => "language model",
+        _ => "",
+    }
 }
 
 /// Returns the table of the leaders.
@@ -138,6 +185,7 @@ fn line(
                 }
                 @if first.len() > MAX_NAMES { " and " (first.len() - MAX_NAMES) " more" }
                 @if first.len() > 1 { " " span.tag { "tied" } }
+                @else if !introduction(&run.header.author).is_empty() { br; small { (introduction(&run.header.author)) } }
             }
             @match (&run.score.sound, score_interval(run)) {
                 (Some(sound), Some(bounds)) => td.number {

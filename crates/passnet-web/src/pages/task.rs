@@ -12,6 +12,7 @@ use crate::{
     draw::graph::graph_drawing,
     format::{breakable, counted, percent, ratio, score},
     shell::{scrolling, section},
+    standings::device_of,
     tasks::{graph_cell, legend},
 };
 
@@ -50,7 +51,10 @@ pub(super) fn page(context: &Context<'_>, suite: usize, index: usize) -> Page {
 
 fn authors(context: &Context<'_>, suite: usize, task: usize) -> Markup {
     let site = context.site;
-    let runs = site.suites[suite].runs.iter().copied().filter(|&run| site.has_task(run, task));
+    let runs: Vec<usize> = site.suites[suite].runs.iter().copied().filter(|&run| site.has_task(run, task)).collect();
+    let device = |run: usize| device_of(&site.runs[run].header);
+    // Labels do not name the device, and the numbers of two devices cannot be compared.
+    let has_several_devices = runs.iter().any(|&run| device(run) != device(runs[0]));
     let table = html! {
         table.sortable {
             thead { tr {
@@ -60,7 +64,8 @@ fn authors(context: &Context<'_>, suite: usize, task: usize) -> Markup {
             tbody { @for run in runs {
                 @let of = site.task_score(run, task);
                 tr.baseline[site.runs[run].is_baseline()] {
-                    th.author scope="row" { (context.link(PageId::Evaluation(run, task, 0), &site.entries[run].label)) }
+                    th.author scope="row" { (context.link(PageId::Evaluation(run, task, 0), &site.entries[run].label))
+                        @if has_several_devices { br; small { (device(run)) } } }
                     @let dash = || "–".to_owned();
                     td.number { (of.and_then(|of| of.tally.geomean_speedup).map_or_else(dash, ratio)) }
                     td.number { (of.and_then(|of| of.sound).map_or_else(dash, score)) }

@@ -302,7 +302,7 @@ fn rank(run: &RunView) -> f64 {
 /// Returns the author of each run, with the run's name in the addresses of pages where an author has several runs over a suite.
 fn labels(runs: &[Arc<RunView>], names: &[String]) -> Vec<String> {
     let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
-    // The device is on the board that a label is shown on, so it distinguishes two runs of one author.
+    // Boards and runs state the device, so it distinguishes two runs of one author there.
     let key = |run: &RunView| (run.author_name(), run.header.settings.device.to_string());
     for run in runs {
         let (author, device) = key(run);
