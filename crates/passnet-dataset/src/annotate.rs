@@ -84,7 +84,7 @@ pub struct Annotated {
 impl fmt::Display for Annotated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (graphs, executed, present) = (counted(self.graphs, "graph"), self.executed, self.present);
-        write!(f, "{graphs} annotated, {executed} of them by running them; {present} were annotated before")
+        write!(f, "{graphs} annotated, {executed} of them by running them; {present} already were")
     }
 }
 

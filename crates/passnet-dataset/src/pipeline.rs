@@ -100,15 +100,15 @@ impl fmt::Display for StageProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Imported(transfer) => {
-                write!(f, "{} imported, {} were there", counted(transfer.samples, "graph"), transfer.present)
+                write!(f, "{} imported, {} already existed", counted(transfer.samples, "graph"), transfer.present)
             }
             Self::Deduplicated(found) => {
-                write!(f, "{} of {} are distinct", found.kept, counted(found.rows, "graph"))
+                write!(f, "{} of {} kept after deduplication", found.kept, counted(found.rows, "graph"))
             }
             Self::Annotated(found) => found.fmt(f),
             Self::Mined(kind, mined) => write!(
                 f,
-                "{} in {} ({} more have a boundary that is no tensor); {:.1}% of ops covered",
+                "{} in {} ({} more left out: a value at their boundary is not a tensor); {:.1}% of ops covered",
                 counted(mined.subgraphs, &format!("distinct {kind} subgraph")),
                 counted(mined.ranges - mined.open, "range"),
                 mined.open,

@@ -10,7 +10,7 @@ impl fmt::Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (samples, tasks) = (counted(self.samples, "sample"), counted(self.tasks, "task"));
         let (present, present_tasks) = (counted(self.present, "sample"), counted(self.present_tasks, "task"));
-        write!(f, "{samples} and {tasks} written; {present} and {present_tasks} were there")
+        write!(f, "{samples} and {tasks} written; {present} and {present_tasks} already existed")
     }
 }
 

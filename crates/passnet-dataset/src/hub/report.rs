@@ -53,7 +53,7 @@ impl fmt::Display for Uploaded {
         match &self.commit {
             Some(commit) => write!(
                 f,
-                "{files} committed ({sent} of large files sent), {removed} removed; {present} were there\n{commit}"
+                "{files} committed ({sent} of large files sent), {removed} removed; {present} already existed\n{commit}"
             ),
             None => write!(f, "nothing to do: all {present} files are there"),
         }

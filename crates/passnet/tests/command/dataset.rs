@@ -261,5 +261,5 @@ fn the_tutorial_goes_from_a_model_to_a_verdict() {
     assert!(page.starts_with("---\nlicense:") && page.contains("data_files: subgraphs/*.parquet"), "{page}");
     assert!(scratch.path().join("run/run.jsonl.zst").is_file());
     // Existing files are not made again.
-    assert!(tutorial().contains("0 graphs imported, 1 were there"));
+    assert!(tutorial().contains("0 graphs imported, 1 already existed"));
 }
