@@ -42,12 +42,13 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     };
     let mut sections = vec![section("summary", "Summary", summary(&comparison))];
     for (change, id, heading) in KINDS {
-        sections.push(section(id, heading, listed(context, after, &comparison, change, heading)));
+        sections
+            .extend(listed(context, after, &comparison, change, heading).map(|content| section(id, heading, content)));
     }
     let ratios: Vec<f64> = comparison.graphs.iter().filter_map(|graph| graph.ratio.map(|(ratio, _)| ratio)).collect();
     sections.push(section("ratios", "Change of speed", html! {
         p.about { "Speed-up in the second run over speed-up in the first, " (counted(ratios.len(), "graph")) " correct and settled in both runs." }
-        (plots::speedups(&ratios, "Distribution of changes of speed"))
+        (plots::ratios(&ratios, "Distribution of changes of speed", "second run / first run"))
     }));
     let suite = site.entries[after].suite;
     let above = vec![(format!("Suite {}", site.suites[suite].title()), PageId::Suite(suite, 0))];
@@ -71,7 +72,10 @@ fn summary(comparison: &RunComparison) -> Markup {
     html! {
         (scrolling("Scores", table))
         ul {
-            @for (change, id, heading) in KINDS { li { a href=(format!("#{id}")) { (comparison.count(change)) " " (heading.to_lowercase()) } } }
+            @for (change, id, heading) in KINDS {
+                @let text = format!("{} {}", comparison.count(change), heading.to_lowercase());
+                li { @if comparison.count(change) > 0 { a href=(format!("#{id}")) { (text) } } @else { (text) } }
+            }
             li { (comparison.count(Change::Same)) " without a significant change, " (comparison.count(Change::StillWrong)) " wrong in both" }
             @if comparison.only_before + comparison.only_after > 0 {
                 li { (counted(comparison.only_before, "graph")) " in the first run only, " (comparison.only_after) " in the second only" }
@@ -98,10 +102,17 @@ fn direction(change: &ScoreChange) -> &'static str {
     }
 }
 
-fn listed(context: &Context<'_>, after: usize, comparison: &RunComparison, change: Change, heading: &str) -> Markup {
+/// Returns the graphs with a change; `None` if there are none.
+fn listed(
+    context: &Context<'_>,
+    after: usize,
+    comparison: &RunComparison,
+    change: Change,
+    heading: &str,
+) -> Option<Markup> {
     let mut graphs: Vec<&GraphChange> = comparison.graphs.iter().filter(|graph| graph.change == change).collect();
     if graphs.is_empty() {
-        return html! { p { "None." } };
+        return None;
     }
     let size = |graph: &GraphChange| graph.ratio.map_or(0.0, |(ratio, _)| ratio.ln().abs());
     graphs.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -121,10 +132,10 @@ fn listed(context: &Context<'_>, after: usize, comparison: &RunComparison, chang
             } } }
         }
     };
-    html! {
+    Some(html! {
         (scrolling(&format!("Graphs: {heading}"), table))
         @if graphs.len() > MAX_GRAPHS { p.about { (counted(graphs.len() - MAX_GRAPHS, "further graph")) " with smaller changes." } }
-    }
+    })
 }
 
 fn where_it_is(context: &Context<'_>, run: usize, graph: &GraphChange) -> Markup {

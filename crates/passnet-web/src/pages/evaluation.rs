@@ -81,7 +81,7 @@ fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -
             (rewriting(context, run, verdict, is_first))
             @if !verdict.outputs.is_empty() { (outputs(verdict)) }
             dl.facts {
-                div { dt { "Close from t" } dd { (tolerance.map_or_else(|| "–".to_owned(), |t| t.to_string())) } }
+                div { dt { "Correct from t" } dd { (tolerance.map_or_else(|| "–".to_owned(), |t| t.to_string())) } }
                 div { dt { "Calls before, after" } dd { (evidence.nodes_before) ", " (evidence.nodes_after) } }
                 @for (name, count) in &evidence.matches { div { dt { "Matches of " (name) } dd { (count) } } }
                 div { dt { "Timed calls checked" } dd { (evidence.timed_calls_checked) } }
@@ -116,7 +116,7 @@ fn outputs(verdict: &Verdict) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th.number scope="col" { "Output" } th scope="col" { "Type" } th.number scope="col" { "Close from t" }
+                th.number scope="col" { "Output" } th scope="col" { "Type" } th.number scope="col" { "Correct from t" }
                 th.number scope="col" { "Largest difference" } th.number scope="col" { "Relative" } th.number scope="col" { "Mismatched" }
             } }
             tbody { @for output in verdict.outputs.iter().take(MAX_OUTPUTS) { tr {

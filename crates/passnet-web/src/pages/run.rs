@@ -53,7 +53,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
             "Speed-ups",
             html! {
                 p.about { (counted(speedups.len(), "correct, timed graph")) ". Orange is slower than eager." }
-                (plots::speedups(&speedups, "Distribution of speed-ups"))
+                (plots::ratios(&speedups, "Distribution of speed-ups", plots::SPEEDUP))
             },
         ),
         section("failures", "Failures by class", failures(context, index)),

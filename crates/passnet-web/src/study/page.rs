@@ -85,8 +85,8 @@ fn compiler(of: &CompilerStudy) -> Markup {
         p { (of.machine) "; suite " (of.suite) ": " (counted(of.graphs, "graph")) ", " (of.subjects.len()) " counted. Left out: "
             (of.left_out()) "." }
         div.sides {
-            figure { figcaption { "End to end" } (plots::speedups(&ends, "Distribution of end-to-end speed-ups")) }
-            figure { figcaption { (kernel_title) } (plots::speedups(&kernels, "Distribution of kernel speed-ups")) }
+            figure { figcaption { "End to end" } (plots::ratios(&ends, "Distribution of end-to-end speed-ups", plots::SPEEDUP)) }
+            figure { figcaption { (kernel_title) } (plots::ratios(&kernels, "Distribution of kernel speed-ups", plots::SPEEDUP)) }
         }
         (bands(of))
         (split(of))
