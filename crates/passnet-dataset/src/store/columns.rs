@@ -99,9 +99,8 @@ impl<'a> Columns<'a> {
 
     /// Returns a column of strings without missing values.
     pub(crate) fn strings(&self, name: &str) -> Result<Vec<String>, String> {
-        let values = self.get::<StringArray>(name)?.iter();
-        let present = |value: Option<&str>| value.ok_or_else(|| format!("column `{name}` has a missing value"));
-        values.map(|value| present(value).map(str::to_owned)).collect()
+        let values = self.get::<StringArray>(name)?.iter().map(|value| value.map(str::to_owned));
+        values.map(|value| value.ok_or_else(|| format!("column `{name}` has a missing value"))).collect()
     }
 
     pub(super) fn optional_strings(&self, name: &str) -> Result<Vec<Option<String>>, String> {
