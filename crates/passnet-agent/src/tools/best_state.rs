@@ -76,7 +76,7 @@ mod tests {
         }
         best_state(&mut files, Some(&best), &json!({"command": "restore"})).unwrap();
         assert_eq!(files.passes().id(), best.id());
-        assert!(diff(&mut files).unwrap().contains("are the best"));
+        assert!(diff(&mut files).unwrap().contains("equal the best evaluated state"));
         assert!(best_state(&mut files, None, &json!({"command": "restore"})).unwrap_err().contains("nothing"));
         assert!(best_state(&mut files, Some(&best), &json!({"command": "undo"})).is_err());
     }

@@ -138,8 +138,8 @@ mod tests {
         let cases = [
             (json!({"name": "a"}), "`inputs` is missing"),
             (json!({"inputs": []}), "`name` is missing"),
-            (json!({"name": "a", "inputs": "float32[2]"}), "is not a list of texts"),
-            (json!({"name": "a", "inputs": [2]}), "is not a list of texts"),
+            (json!({"name": "a", "inputs": "float32[2]"}), "not a list of strings"),
+            (json!({"name": "a", "inputs": [2]}), "not a list of strings"),
             (json!({"name": "a", "inputs": vec!["bool[1]"; 40]}), "too many"),
             (large, "too large"),
             (huge, "too large"),
