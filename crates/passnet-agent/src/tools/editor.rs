@@ -49,7 +49,9 @@ pub(super) fn edit(files: &mut Workspace, arguments: &Value) -> Result<String, S
         "delete" => files.delete(path),
         other => {
             let other = shortened(other, 80);
-            return Err(format!("there is no command `{other}`; the commands are view, create, str_replace, insert, delete"));
+            return Err(format!(
+                "there is no command `{other}`; the commands are view, create, str_replace, insert, delete"
+            ));
         }
     };
     done.map_err(|error| error.to_string())?;
