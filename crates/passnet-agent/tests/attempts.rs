@@ -133,7 +133,7 @@ fn a_profile_is_shown_and_is_no_verdict() {
     let calls = trajectory.steps.iter().flat_map(|step| &step.tools).filter(|tool| tool.name == "profile");
     assert_eq!(calls.map(|tool| tool.outcome.ok).collect::<Vec<_>>(), [true, false, true, false]);
     let texts: Vec<&str> = trajectory.messages.iter().map(passnet_record::agent::Message::content).collect();
-    let texts = texts.into_iter().filter(|text| text.contains("not a verdict")).collect::<Vec<_>>();
+    let texts = texts.into_iter().filter(|text| text.contains("nor a verdict")).collect::<Vec<_>>();
     assert!(texts[0].contains("eager: 5.0 us") && !texts[0].contains("passes:"), "{}", texts[0]);
     assert!(texts[1].contains("passes: 5.0 us") && texts[1].contains("3.0 us     2 x  honest"), "{}", texts[1]);
     assert!(texts[2].contains("passes: no profile (argument_mismatch)"), "{}", texts[2]);
