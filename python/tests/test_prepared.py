@@ -324,3 +324,49 @@ def test_writing_to_a_lazy_copy_leaves_the_original(functions):
         copy = torch._lazy_clone(original)
         assert torch.equal(shifted_in_place(copy), torch.arange(6.0) + 1.0)
         assert torch.equal(original, torch.arange(6.0))
+
+
+def test_views_are_prepared_and_share_memory(calls):
+    @kernels.prepared
+    def parts(x):
+        calls.append(x.shape)
+        rest = x.as_strided((2, 3), (6, 2), x.storage_offset() + 1)
+        return x.as_strided((6, 2), (1, 6)), rest
+
+    whole = torch.arange(40.0)
+    for start in (0, 0, 5, 5, 0, 11):
+        x = whole[start : start + 12]
+        turned, rest = parts(x)
+        assert torch.equal(turned, x.view(2, 6).t()) and turned.stride() == (1, 6)
+        assert torch.equal(rest, x.view(2, 6)[:, 1::2])
+        assert turned.data_ptr() == x.data_ptr() and rest.data_ptr() == x.data_ptr() + 4
+    # The function reads the offset, so there is a plan for each.
+    assert len(calls) == 3
+
+
+def test_views_of_what_is_allocated(functions):
+    shift, _ = functions
+
+    @kernels.prepared
+    def turned(x):
+        out = torch.empty_like(x)
+        shift(x, out, x.numel(), 1.0)
+        return out.as_strided((3, 2), (1, 3))
+
+    for _ in range(3):
+        x = torch.randn(2, 3)
+        assert torch.equal(turned(x), x.t() + 1.0)
+
+
+def test_views_with_gradients_stay_views_of_pytorch():
+    @kernels.prepared
+    def turned(x):
+        return x.as_strided((3, 2), (1, 3))
+
+    for _ in range(3):
+        x = torch.randn(2, 3, requires_grad=True)
+        turned(x)[1].sum().backward()
+        assert torch.equal(x.grad, torch.tensor([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]))
+    plain = torch.randn(2, 3)
+    for _ in range(3):
+        assert torch.equal(turned(plain), plain.t())

@@ -34,22 +34,39 @@ QUESTIONS = frozenset(
 )
 
 
-class _Observer(TorchFunctionMode):
-    """Records allocations, and whether a function of PyTorch is called that neither allocates nor reads shapes."""
+# A function that makes a tensor, with its arguments, and the number of the tensor that it views, if any: the first argument then.
+_Made = tuple[Callable[..., torch.Tensor], tuple, int | None]
 
-    def __init__(self) -> None:
+
+class _Observer(TorchFunctionMode):
+    """Records allocations and views, and whether a function of PyTorch is called that does anything else than read shapes."""
+
+    def __init__(self, arguments: list[torch.Tensor]) -> None:
         super().__init__()
-        self.allocated: list[torch.Tensor] = []
+        self.slots = list(arguments)
+        self.made: list[_Made] = []
+        self.reads_offsets = False
         self.is_hopeless = False
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if func in ALLOCATIONS and "out" not in (kwargs or {}):
-            self.allocated.append(result)
-            self.is_hopeless |= _allocation(result) is None
+            self._record(result, _allocation(result))
+        elif func is torch.Tensor.as_strided:
+            # Without an offset, the view begins where its tensor does.
+            self.reads_offsets |= len(args) > 3 or bool(kwargs)
+            self._record(result, _view(result, args[0], self.slots))
+        elif func is torch.Tensor.storage_offset:
+            self.reads_offsets = True
         else:
             self.is_hopeless |= func not in QUESTIONS
         return result
+
+    def _record(self, result: torch.Tensor, made: _Made | None) -> None:
+        self.is_hopeless |= made is None
+        if made is not None:
+            self.slots.append(result)
+            self.made.append(made)
 
 
 def prepared(function: Callable[..., Any]) -> Any:
@@ -60,8 +77,9 @@ def prepared(function: Callable[..., Any]) -> Any:
 
     - look at shapes, strides, types and devices;
     - allocate with `torch.empty`, `empty_like` or `empty_strided`;
+    - view with `x.as_strided` tensors that need no gradient;
     - launch kernels of this module;
-    - return tensors that it has allocated, or arguments, alone or in a tuple or list.
+    - return tensors that it has made, or arguments, alone or in a tuple or list.
 
     All actions must depend on the signature alone. If it calls anything else of PyTorch, it runs as if it were not prepared, and so
     does a call under a mode of PyTorch. A call with proxies of `torch.fx` is recorded as one node.
@@ -93,15 +111,15 @@ def _observed(function: Callable[..., Any], arguments: tuple) -> tuple[Any, bool
     tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
     if not _is_ordinary(tensors) or any(isinstance(value, torch.fx.Proxy) for value in arguments):
         return function(*arguments), False, None
-    with _Observer() as observer:
+    with _Observer(tensors) as observer:
         result = function(*arguments)
-    slots = [*tensors, *observer.allocated]
-    results = _places(result, slots)
+    results = _places(result, observer.slots)
     if observer.is_hopeless or results is None:
         return result, True, None
-    allocations = [_allocation(tensor) for tensor in observer.allocated]
     places = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
-    return result, False, (signature_check(tensors), places, slots, allocations, results)
+    # The signature has no offsets, so a plan that depends on them is for these offsets only.
+    offsets = [tensor.storage_offset() for tensor in tensors] if observer.reads_offsets else []
+    return result, False, (signature_check(tensors), places, observer.slots, observer.made, results, offsets)
 
 
 def _is_ordinary(tensors: list[torch.Tensor]) -> bool:
@@ -124,13 +142,23 @@ def _places(result: Any, slots: list[torch.Tensor]) -> int | tuple[int, ...] | l
     return None if None in places else type(result)(places)
 
 
-def _allocation(tensor: torch.Tensor) -> tuple[Callable[..., torch.Tensor], tuple] | None:
+def _allocation(tensor: torch.Tensor) -> _Made | None:
     """Returns a call that allocates a tensor with the properties of a new tensor; None if there is no such call."""
     allocate = getattr(_guards, f"_empty_strided_{tensor.device.type}", None)
     is_plain = tensor.layout == torch.strided and not tensor.requires_grad
     if allocate is None or not is_plain or (tensor.is_cpu and tensor.is_pinned()):
         return None
-    return allocate, (tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    return allocate, (tuple(tensor.shape), tensor.stride(), tensor.dtype), None
+
+
+def _view(view: torch.Tensor, of: torch.Tensor, slots: list[torch.Tensor]) -> _Made | None:
+    """Returns a call that makes the view of a tensor; None if there is no such call."""
+    make = getattr(_guards, "_reinterpret_tensor", None)
+    number = next((number for number, slot in enumerate(slots) if slot is of), None)
+    # Such a view is none to autograd.
+    if make is None or number is None or of.requires_grad or of.layout != torch.strided:
+        return None
+    return make, (tuple(view.shape), view.stride(), view.storage_offset() - of.storage_offset()), number
 
 
 def signature_check(tensors: list[torch.Tensor]) -> Callable[..., bool]:

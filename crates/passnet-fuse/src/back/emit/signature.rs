@@ -165,9 +165,7 @@ impl PassSignature {
         if sites.iter().any(has_temporaries) {
             unpacked.push("temporaries".to_owned());
         }
-        // `kernels.prepared` repeats allocations and launches. A function that only makes views has neither.
-        let decorator = if parts.returned.is_none() { "@kernels.prepared\n" } else { "" };
-        let mut text = format!("{decorator}def fused({}):\n", self.parameters.join(", "));
+        let mut text = format!("@kernels.prepared\ndef fused({}):\n", self.parameters.join(", "));
         // An input that is overwritten must be the tensor that was passed, not a copy.
         let updated: Vec<usize> = sites[0]
             .region

@@ -20,7 +20,7 @@ pub(super) fn parts(views: &[&[JoinedView]]) -> TargetCode {
         .collect();
     TargetCode {
         title: if results == 1 { "One view".to_owned() } else { format!("{results} views at once") },
-        imports: String::new(),
+        imports: "\nfrom passnet import kernels\n".to_owned(),
         kernels: String::new(),
         columns: "offset of each result; ".to_owned(),
         names,

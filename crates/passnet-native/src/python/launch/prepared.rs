@@ -47,10 +47,14 @@ pub(crate) struct PreparedFunction {
 type Observed<'py> = (Bound<'py, PyAny>, bool, Option<ObservedCall<'py>>);
 
 /// Material of a plan: the guard of the signature, the places of tensors among the arguments, the tensors (arguments first, then
-/// allocations), the function and arguments of each allocation, and the numbers of the tensors that are the result: one number, or a
-/// tuple or list of numbers.
+/// allocations and views), the call that makes each of the latter, the numbers of the tensors that are the result (one number, or a
+/// tuple or list of numbers), and the offsets that the arguments must have in their storage (none if the plan is for any offsets).
 type ObservedCall<'py> =
-    (Py<PyAny>, Vec<usize>, Vec<Bound<'py, PyAny>>, Vec<(Py<PyAny>, Py<PyTuple>)>, Bound<'py, PyAny>);
+    (Py<PyAny>, Vec<usize>, Vec<Bound<'py, PyAny>>, Vec<MadeTensor>, Bound<'py, PyAny>, Vec<usize>);
+
+/// A function that makes a tensor, its arguments, and the number of the tensor that is its first argument in addition, if it makes a
+/// view.
+type MadeTensor = (Py<PyAny>, Py<PyTuple>, Option<usize>);
 
 #[pymethods]
 impl PreparedFunction {
@@ -191,8 +195,8 @@ impl Results {
     }
 }
 
-/// Allocations and launches of a function for arguments of one signature. Its tensors are numbered: first the arguments, then the
-/// allocations.
+/// Allocations, views and launches of a function for arguments of one signature. Its tensors are numbered: first the arguments, then
+/// those that it makes.
 #[derive(Debug)]
 struct LaunchPlan {
     arguments: usize,
@@ -200,8 +204,9 @@ struct LaunchPlan {
     /// Function that returns whether tensors match those of the recorded call.
     guard: Py<PyAny>,
     tensors: Vec<usize>,
-    /// Functions that return uninitialised tensors, with their arguments.
-    allocations: Vec<(Py<PyAny>, Py<PyTuple>)>,
+    made: Vec<MadeTensor>,
+    /// Offset of each argument in its storage, if the plan depends on the offsets.
+    offsets: Vec<usize>,
     uses: Vec<TensorUse>,
     /// Bytes of an element of each tensor.
     itemsizes: Vec<usize>,
@@ -220,7 +225,7 @@ impl LaunchPlan {
         seen: ObservedCall<'_>,
         launches: Vec<Launch>,
     ) -> PyResult<Option<Self>> {
-        let (guard, tensors, slots, allocations, results) = seen;
+        let (guard, tensors, slots, made, results, offsets) = seen;
         if slots.len() > MAX_SLOTS {
             return Ok(None);
         }
@@ -265,8 +270,20 @@ impl LaunchPlan {
         let itemsize = |slot: &Bound<'_, PyAny>| unobserved(py, || slot.getattr(intern!(py, "itemsize"))?.extract());
         let itemsizes = slots.iter().map(itemsize).collect::<PyResult<_>>()?;
         let fields = TensorFields::get(py);
-        let plan =
-            Self { arguments, constants, guard, tensors, allocations, uses, itemsizes, fields, steps, device, results };
+        let plan = Self {
+            arguments,
+            constants,
+            guard,
+            tensors,
+            made,
+            offsets,
+            uses,
+            itemsizes,
+            fields,
+            steps,
+            device,
+            results,
+        };
         Ok(Some(plan))
     }
 
@@ -290,7 +307,7 @@ impl LaunchPlan {
         self.guard.bind(py).call1(PyTuple::new(py, tensors)?)?.is_truthy()
     }
 
-    /// Executes the plan. Returns `None` if the alignment of memory or the device has changed.
+    /// Executes the plan. Returns `None` if the alignment of memory, an offset or the device has changed.
     fn repeat<'py>(
         &self,
         py: Python<'py>,
@@ -306,8 +323,21 @@ impl LaunchPlan {
         for &place in &self.tensors {
             slots.push(arguments.get_item(place)?);
         }
-        for (function, arguments) in &self.allocations {
-            slots.push(function.bind(py).call1(arguments.bind(py))?);
+        for (slot, offset) in slots.iter().zip(&self.offsets) {
+            if slot.call_method0(intern!(py, "storage_offset"))?.extract::<usize>()? != *offset {
+                return Ok(None);
+            }
+        }
+        for (function, arguments, viewed) in &self.made {
+            let (function, arguments) = (function.bind(py), arguments.bind(py));
+            slots.push(match viewed {
+                None => function.call1(arguments)?,
+                Some(slot) => {
+                    let rest = arguments.iter_borrowed().map(|argument| argument.to_owned());
+                    let all: Vec<Bound<'_, PyAny>> = std::iter::once(slots[*slot].clone()).chain(rest).collect();
+                    function.call1(PyTuple::new(py, all)?)?
+                }
+            });
         }
         let mut addresses = [0; MAX_SLOTS];
         for (((place, tensor), usage), &itemsize) in
