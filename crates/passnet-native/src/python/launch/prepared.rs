@@ -195,6 +195,17 @@ impl Results {
     }
 }
 
+/// The addresses that launches need.
+#[derive(Debug)]
+struct TensorMemory {
+    /// Use of each tensor.
+    uses: Vec<TensorUse>,
+    /// Bytes of an element of each tensor.
+    itemsizes: Vec<usize>,
+    /// The way to find addresses without a call of Python, which takes as long as a small kernel for three tensors.
+    fields: Option<TensorFields>,
+}
+
 /// Allocations, views and launches of a function for arguments of one signature. Its tensors are numbered: first the arguments, then
 /// those that it makes.
 #[derive(Debug)]
@@ -207,14 +218,29 @@ struct LaunchPlan {
     made: Vec<MadeTensor>,
     /// Offset of each argument in its storage, if the plan depends on the offsets.
     offsets: Vec<usize>,
-    uses: Vec<TensorUse>,
-    /// Bytes of an element of each tensor.
-    itemsizes: Vec<usize>,
-    /// The way to find addresses without a call of Python, which takes as long as a small kernel for three tensors.
-    fields: Option<TensorFields>,
+    memory: TensorMemory,
     steps: Vec<LaunchStep>,
     device: Option<i32>,
     results: Results,
+}
+
+impl TensorMemory {
+    /// Finds the addresses of the tensors. Returns false if the alignment of one has changed. The guard has checked their types.
+    fn find(&self, tensors: &[Bound<'_, PyAny>], addresses: &mut [u64; MAX_SLOTS]) -> PyResult<bool> {
+        let all = addresses.iter_mut().zip(tensors).zip(&self.uses).zip(&self.itemsizes);
+        for (((place, tensor), usage), &itemsize) in all {
+            if *usage != TensorUse::Unused {
+                let found = self.fields.and_then(|fields| fields.address(tensor, itemsize));
+                *place = found.map_or_else(|| address(tensor), Ok)?;
+            }
+            if let TensorUse::Aligned(low) = usage
+                && *place & 15 != *low
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl LaunchPlan {
@@ -229,14 +255,9 @@ impl LaunchPlan {
         if slots.len() > MAX_SLOTS {
             return Ok(None);
         }
-        let mut constants = Vec::new();
-        for (place, value) in arguments.iter().enumerate() {
-            if tensors.contains(&place) {
-                continue;
-            }
-            let Some(constant) = Constant::of(&value) else { return Ok(None) };
-            constants.push((place, constant));
-        }
+        let others = arguments.iter().enumerate().filter(|(place, _)| !tensors.contains(place));
+        let constants = others.map(|(place, value)| Some((place, Constant::of(&value)?))).collect::<Option<Vec<_>>>();
+        let Some(constants) = constants else { return Ok(None) };
         let mut uses = vec![TensorUse::Unused; slots.len()];
         let mut steps = Vec::with_capacity(launches.len());
         let mut device = None;
@@ -265,26 +286,12 @@ impl LaunchPlan {
             }
             steps.push(LaunchStep { work, arguments, _owner: owner });
         }
-        let results = Results::of(&results)?;
-        let arguments = arguments.len();
         let itemsize = |slot: &Bound<'_, PyAny>| unobserved(py, || slot.getattr(intern!(py, "itemsize"))?.extract());
         let itemsizes = slots.iter().map(itemsize).collect::<PyResult<_>>()?;
-        let fields = TensorFields::get(py);
-        let plan = Self {
-            arguments,
-            constants,
-            guard,
-            tensors,
-            made,
-            offsets,
-            uses,
-            itemsizes,
-            fields,
-            steps,
-            device,
-            results,
-        };
-        Ok(Some(plan))
+        let results = Results::of(&results)?;
+        let memory = TensorMemory { uses, itemsizes, fields: TensorFields::get(py) };
+        let arguments = arguments.len();
+        Ok(Some(Self { arguments, constants, guard, tensors, made, offsets, memory, steps, device, results }))
     }
 
     /// Returns whether the arguments have the plan's signature.
@@ -319,7 +326,7 @@ impl LaunchPlan {
             Some(_) => return Ok(None),
             None => 0,
         };
-        let mut slots = Vec::with_capacity(self.uses.len());
+        let mut slots = Vec::with_capacity(self.memory.uses.len());
         for &place in &self.tensors {
             slots.push(arguments.get_item(place)?);
         }
@@ -340,19 +347,8 @@ impl LaunchPlan {
             });
         }
         let mut addresses = [0; MAX_SLOTS];
-        for (((place, tensor), usage), &itemsize) in
-            addresses.iter_mut().zip(&slots).zip(&self.uses).zip(&self.itemsizes)
-        {
-            if *usage != TensorUse::Unused {
-                // The guard has checked the types of the tensors.
-                let found = self.fields.and_then(|fields| fields.address(tensor, itemsize));
-                *place = found.map_or_else(|| address(tensor), Ok)?;
-            }
-            if let TensorUse::Aligned(low) = usage
-                && *place & 15 != *low
-            {
-                return Ok(None);
-            }
+        if !self.memory.find(&slots, &mut addresses)? {
+            return Ok(None);
         }
         for step in &self.steps {
             step.run(py, &addresses, stream)?;
