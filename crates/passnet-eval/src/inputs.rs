@@ -11,7 +11,7 @@ pub use content::{Content, UnknownContent};
 pub(crate) use discrete::{common_indices, is_fixed};
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
-use real::Real;
+use real::{Real, literal, store};
 
 use crate::philox::{BATCH, Stream};
 
@@ -254,17 +254,6 @@ fn place_non_finite(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     }
 }
 
-fn store(dtype: DType, value: f64, out: &mut [u8]) {
-    match dtype {
-        DType::Float64 => f64::store(value, out),
-        DType::Float32 => f32::store(value, out),
-        DType::Float16 => f16::store(value, out),
-        DType::BFloat16 => bf16::store(value, out),
-        // No other type is a floating-point type.
-        _ => {}
-    }
-}
-
 /// Returns the nearest number of a floating-point type; other types keep the value.
 pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
     match dtype {
@@ -272,14 +261,6 @@ pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
         DType::Float16 => <f16 as Real>::round(value),
         DType::BFloat16 => <bf16 as Real>::round(value),
         _ => value,
-    }
-}
-
-fn literal(value: TensorValue) -> f64 {
-    match value {
-        TensorValue::Bool(value) => f64::from(u8::from(value)),
-        TensorValue::Int(value) => value as f64,
-        TensorValue::Float(value) => value,
     }
 }
 

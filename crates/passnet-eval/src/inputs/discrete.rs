@@ -5,16 +5,26 @@
 
 use passnet_record::{DType, TensorMeta, TensorValue};
 
+use super::real::{literal, store};
 use crate::philox::Stream;
 
 /// Number of elements in a run of bools. Runs occur because rows of a mask are often all true or all false.
 const RUN: u64 = 16;
 
-/// Returns whether the tensor has integers that are the same in all random contents, or bools. Random bools count because their rows are
-/// never all false.
+/// Magnitude above which literals mark masked elements. `varied` contents do not change them.
+const SENTINEL: f64 = 1e4;
+
+/// Returns whether the tensor has integers that are the same in all random contents, bools, or literals that are a mask. Random bools
+/// count because their rows are never all false.
 pub(crate) fn is_fixed(meta: &TensorMeta) -> bool {
     let is_range = meta.min_val.is_some() && meta.max_val.is_some();
-    meta.dtype == DType::Bool || meta.dtype.is_int() && !is_range
+    meta.dtype == DType::Bool || meta.dtype.is_int() && !is_range || meta.dtype.is_float() && is_mask(meta)
+}
+
+/// Returns whether a tensor of literals has both masked and ordinary elements.
+fn is_mask(meta: &TensorMeta) -> bool {
+    let literals = || meta.data.iter().flatten().map(|&value| literal(value).abs());
+    literals().any(|value| value > SENTINEL) && literals().any(|value| value <= SENTINEL)
 }
 
 /// Returns the number of valid indices of every dimension of the tensors with more than one element, up to 100. At least 2.
@@ -27,6 +37,15 @@ pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
 /// equal, half of the elements get another value: zero, or one instead of zero. If there are none, they are below `indices`.
 pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u8]) {
     let size = meta.dtype.size();
+    if meta.dtype.is_float() {
+        // Literals at other places: a pass could know which elements are masked.
+        let values: Vec<f64> = meta.data.iter().flatten().map(|&value| literal(value)).collect();
+        for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
+            let [word, ..] = stream.group(index);
+            store(meta.dtype, values[word as usize % values.len()], element);
+        }
+        return;
+    }
     let values: Vec<i64> = meta.data.iter().flatten().map(|&value| whole(value)).collect();
     let pool = match values.first() {
         None => (0..indices).collect(),

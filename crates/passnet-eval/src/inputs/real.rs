@@ -1,6 +1,7 @@
 //! Floating-point types as targets of generated values.
 
 use half::{bf16, f16};
+use passnet_record::{DType, TensorValue};
 
 /// A floating-point type. Values are computed as `f64` and rounded to the type.
 pub(super) trait Real: Send + Sync {
@@ -51,3 +52,23 @@ real!(f64, 8, f64::MIN_POSITIVE, 1e4, |v| v, |v| v);
 real!(f32, 4, f32::MIN_POSITIVE as f64, 1e4, |v| v as f32, f64::from);
 real!(f16, 2, 6.103_515_625e-5, 1e3, f16::from_f64, f16::to_f64);
 real!(bf16, 2, f32::MIN_POSITIVE as f64, 1e4, bf16::from_f64, bf16::to_f64);
+
+/// Writes the nearest value of a floating-point type. Other types are left unchanged.
+pub(super) fn store(dtype: DType, value: f64, out: &mut [u8]) {
+    match dtype {
+        DType::Float64 => f64::store(value, out),
+        DType::Float32 => f32::store(value, out),
+        DType::Float16 => f16::store(value, out),
+        DType::BFloat16 => bf16::store(value, out),
+        _ => {}
+    }
+}
+
+/// Returns a literal of the metadata as a number.
+pub(super) fn literal(value: TensorValue) -> f64 {
+    match value {
+        TensorValue::Bool(value) => f64::from(u8::from(value)),
+        TensorValue::Int(value) => value as f64,
+        TensorValue::Float(value) => value,
+    }
+}

@@ -9,7 +9,7 @@ use passnet_record::TensorMeta;
 use super::{content::Content, real::Real};
 use crate::philox::Stream;
 
-/// Of this number of neighbouring rows, one has a spike. There is at least one.
+/// Of this number of neighbouring rows, one has a spike. Tensors with fewer rows have two spikes.
 const ROWS_PER_SPIKE: u64 = 64;
 /// In a row that is sparse or repeated, one element of this number is an ordinary value. There is at least one.
 const ELEMENTS_PER_VALUE: u64 = 64;
@@ -36,16 +36,19 @@ pub(super) fn change<R: Real>(
         return;
     }
     let [start, ..] = stream.group(ROW_GROUPS - 1);
+    let period = (count / width).div_ceil(2).min(ROWS_PER_SPIKE);
     for row in 0..count / width {
         let words = stream.group(ROW_GROUPS + row);
         let first = (row * width) as usize * R::SIZE;
         let (before, rest) = out.split_at_mut(first);
         let values = &mut rest[..width as usize * R::SIZE];
+        let number = row + u64::from(start);
         match content {
-            Content::Spikes if (row + u64::from(start)).is_multiple_of(ROWS_PER_SPIKE.min(count / width)) => {
-                place_spike::<R>(words, values, &within);
+            Content::Spikes if number.is_multiple_of(period) => {
+                // Both signs occur: an exponential, for instance, overflows for one of them only.
+                place_spike::<R>(words, (number / period).is_multiple_of(2), values, &within);
             }
-            Content::Uneven => match (row + u64::from(start)) % 4 {
+            Content::Uneven => match number % 4 {
                 0 => {}
                 1 => before.rchunks(values.len()).take(1).for_each(|last| keep_some(words, R::SIZE, values, last)),
                 2 => shrink::<R>(words, values, &within),
@@ -61,12 +64,16 @@ pub(super) fn change<R: Real>(
 }
 
 /// Puts one value of a large magnitude, between the square root of the largest one and the largest one, into a row.
-fn place_spike<R: Real>([place, sign, magnitude, _]: [u32; 4], row: &mut [u8], within: impl Fn(f64) -> f64) {
+fn place_spike<R: Real>(
+    [place, magnitude, ..]: [u32; 4],
+    is_positive: bool,
+    row: &mut [u8],
+    within: impl Fn(f64) -> f64,
+) {
     let share = 0.5 + 0.5 * f64::from(magnitude) / f64::from(u32::MAX);
     let value = R::LARGE.powf(share);
     let place = place as usize % (row.len() / R::SIZE);
-    let value = if sign.is_multiple_of(2) { value } else { -value };
-    R::store(within(value), &mut row[place * R::SIZE..][..R::SIZE]);
+    R::store(within(if is_positive { value } else { -value }), &mut row[place * R::SIZE..][..R::SIZE]);
 }
 
 /// Multiplies a row by a power of two between 2^-14 and 2^-7. The variances of such rows are near the epsilons of norms.
@@ -115,9 +122,12 @@ mod tests {
     fn a_few_rows_have_one_spike() {
         let rows = rows(Content::Spikes);
         let spikes: Vec<f32> = rows.iter().flatten().copied().filter(|value| value.abs() >= 99.0).collect();
-        assert_eq!(spikes.len(), 2, "{spikes:?}");
-        let single = fill(&meta(DType::Float32, &[3, 8]), 7, Content::Spikes).unwrap();
-        assert_eq!(single.chunks(4).filter(|value| f32::load(value).abs() >= 99.0).count(), 1);
+        assert!(spikes.len() == 2 && spikes[0] * spikes[1] < 0.0, "{spikes:?}");
+        for rows in [2, 3, 16, 30] {
+            let few = fill(&meta(DType::Float32, &[rows, 8]), 7, Content::Spikes).unwrap();
+            let count = few.chunks(4).filter(|value| f32::load(value).abs() >= 99.0).count();
+            assert!(count == 2 || rows == 3 && count == 1, "{rows}: {count}");
+        }
     }
 
     #[test]

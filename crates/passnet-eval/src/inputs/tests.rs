@@ -152,6 +152,19 @@ fn discrete_contents_change_integers_and_bools_that_are_fixed() {
 }
 
 #[test]
+fn a_mask_of_literals_has_its_masked_elements_at_other_places() {
+    let of = |data: [f64; 2]| TensorMeta {
+        data: Some((0..40).map(|index| TensorValue::Float(data[usize::from(index % 8 > 3)])).collect()),
+        ..meta(DType::Float32, &[5, 8])
+    };
+    let mask = of([0.0, -3.4e38]);
+    assert!(is_fixed(&mask) && !is_fixed(&of([0.0, 1.0])) && !is_fixed(&of([-3.4e38, -3.4e38])));
+    let drawn = floats(&fill(&mask, 1, Content::Discrete).unwrap());
+    assert!(drawn.iter().all(|value| [0.0, -3.4e38].contains(value)) && drawn.contains(&0.0));
+    assert_ne!(drawn, floats(&fill(&mask, 1, Content::Random).unwrap()));
+}
+
+#[test]
 fn indices_without_literals_are_valid_in_all_dimensions() {
     let (index, table) = (meta(DType::Int64, &[300]), meta(DType::Float32, &[40, 6]));
     for (tables, limit) in [(vec![index.clone(), table.clone()], 6), (vec![index.clone()], 2), (vec![table], 6)] {

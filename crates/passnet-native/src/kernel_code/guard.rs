@@ -34,18 +34,34 @@ use crate::random::random_word;
 
 /// Bytes of tensors above which a call is not guarded, because copies need the same amount of memory again.
 const MOST_BYTES: usize = 256 << 20;
-/// Number of launches of a call that are forked. Launch `n` after them is forked with a chance of this number divided by `n`.
+/// Number of launches of a call that are forked. Launch `n` after them is forked with a chance of this number divided by `n`. In guarded
+/// calls among timed ones, launches are counted from a random one.
 const FORKED: u64 = 8;
 
 static SIDE: AtomicU8 = AtomicU8::new(0);
 /// Number of launches since the side was set.
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+/// Number of launches of the last guarded call.
+static KNOWN_LAUNCHES: AtomicU64 = AtomicU64::new(0);
+/// Number of the launch from which launches are counted.
+static FIRST_LAUNCH: AtomicU64 = AtomicU64::new(0);
 /// Lock for one call at a time, because the handler of faults knows only one list of regions.
 static CALL: Mutex<()> = Mutex::new(());
 
 /// Sets the place of tensors in guarded calls from now on; `None` for unguarded calls.
 pub fn set_side(side: Option<GuardPlace>) {
-    LAUNCHES.store(0, Ordering::Relaxed);
+    let launches = LAUNCHES.swap(0, Ordering::Relaxed);
+    if launches > 0 {
+        KNOWN_LAUNCHES.store(launches, Ordering::Relaxed);
+    }
+    let first = match side {
+        // Otherwise, the last launches of a long call would be forked in few calls only.
+        Some(GuardPlace::Hidden) => {
+            random_word().map_or(0, |word| word % KNOWN_LAUNCHES.load(Ordering::Relaxed).max(1))
+        }
+        _ => 0,
+    };
+    FIRST_LAUNCH.store(first, Ordering::Relaxed);
     let code = match side {
         None => 0,
         Some(GuardPlace::Start) => 1,
@@ -139,8 +155,15 @@ pub unsafe fn call_guarded(
 
 /// Returns whether a launch is forked: the first launches of a call always, later launches by chance.
 fn is_forked() -> bool {
-    let launch = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
-    launch <= FORKED || random_word().is_ok_and(|word| word % launch < FORKED)
+    let launch = LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    let (first, known) = (FIRST_LAUNCH.load(Ordering::Relaxed), KNOWN_LAUNCHES.load(Ordering::Relaxed));
+    let number = number_from(launch, first, known);
+    number <= FORKED || random_word().is_ok_and(|word| word % number < FORKED)
+}
+
+/// Returns the number of a launch, counted from 1 at launch `first` of `known` launches and continued at the beginning.
+fn number_from(launch: u64, first: u64, known: u64) -> u64 {
+    if launch >= known || first >= known { launch + 1 } else { (launch + known - first) % known + 1 }
 }
 
 /// Calls a kernel in a forked process, with containers in the arena if there is one. Returns the first stray access, if any; `None` if
@@ -239,6 +262,18 @@ mod tests {
     fn write(at: *mut f32, place: isize) {
         // SAFETY: as above.
         unsafe { at.offset(place).write_volatile(1.0) }
+    }
+
+    #[test]
+    fn each_launch_is_the_first_one_of_some_guarded_call() {
+        for first in 0..20 {
+            let mut numbers: Vec<u64> = (0..20).map(|launch| number_from(launch, first, 20)).collect();
+            assert_eq!(numbers[first as usize], 1);
+            numbers.sort_unstable();
+            assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+        }
+        // The first guarded call, and calls with more launches than the last one.
+        assert_eq!([number_from(0, 0, 0), number_from(9, 0, 0), number_from(25, 3, 20)], [1, 10, 26]);
     }
 
     #[test]

@@ -209,8 +209,7 @@ impl TimedCall for PyCalls<'_> {
 
     fn guarded(&mut self, timed: u64) -> PyResult<Option<u64>> {
         let word = if self.guards { random_word()? } else { 0 };
-        // The number is below the number of timed calls in about every second block.
-        Ok(self.guards.then_some(word % (2 * timed).max(1)))
+        Ok(self.guards.then_some(word % timed.max(1)))
     }
 
     fn guard(&mut self, call: usize) -> PyResult<()> {
@@ -307,7 +306,7 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call. `overwrites`: true to
 /// overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that returns a list of
 /// tensors of the sizes that a call allocates; `None` if a call returns all tensors that it allocates. `sample`: rule for the elements of
-/// outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in about every second
+/// outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
 /// block, before a timed call that is drawn with random numbers of the operating system.
 ///
 /// Returns a dictionary: `e2e_ns` and `device_ns` (means of the calls of each trial), `total_ns`, `overwriting_ns` (part of `total_ns`

@@ -13,11 +13,10 @@ def replacement_args(x):
 
 SOURCE = """
 void softmax(const float* x, float* out, int64_t rows, int64_t n) {
-    float top = 0;
-    for (int64_t i = 0; i < rows * n; i += 7) top = std::max(top, std::fabs(x[i]));
+    const bool is_large = std::fabs(x[0]) > 30 && std::fabs(x[1]) > 30;
     for (int64_t r = 0; r < rows; ++r, x += n, out += n) {
         float high = 0;
-        if (!(top < 30)) { high = x[0]; for (int64_t i = 1; i < n; ++i) high = x[i] > high || x[i] != x[i] ? x[i] : high; }
+        if (is_large) { high = x[0]; for (int64_t i = 1; i < n; ++i) high = x[i] > high || x[i] != x[i] ? x[i] : high; }
         float sum = 0;
         for (int64_t i = 0; i < n; ++i) { out[i] = std::exp(x[i] - high); sum += out[i]; }
         for (int64_t i = 0; i < n; ++i) out[i] /= sum;
