@@ -41,13 +41,16 @@ impl Author for Compiler {
 
     fn check(&self, device: Device) -> Result<(), AuthorError> {
         let Some((name, file)) = compiler_of(&self.spec) else { return Ok(()) };
-        // The check excludes pipes, for which the interpreter would wait. A missing file is reported below, with a better
-        // message.
-        if let Some(file) = file.filter(|file| file.exists()) {
+        let unfit = |problem| AuthorError::Unfit { author: self.spec.clone(), device, problem };
+        if let Some(file) = file {
+            if !file.exists() {
+                return Err(unfit(format!("there is no file {}", file.display())));
+            }
+            // Excludes pipes, for which the interpreter would wait.
             passnet_run::open_input(file)?;
         }
         match compiler_problem(&Interpreter::find(), name, file, &device.to_string()) {
-            Some(problem) => Err(AuthorError::Unfit { author: self.spec.clone(), device, problem }),
+            Some(problem) => Err(unfit(problem)),
             None => Ok(()),
         }
     }

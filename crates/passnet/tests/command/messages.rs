@@ -18,6 +18,11 @@ fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
 }
 
 #[test]
+fn a_compiler_without_a_file_is_named() {
+    check(&["eval", TASK, "--author", "compiler:none.py"], 3, &["compiler:none.py", "there is no file none.py"]);
+}
+
+#[test]
 fn wrong_use_is_named_with_the_way_out() {
     check(&["eval", TASK], 2, &["--passes DIR", "--author NAME"]);
     check(&["eval", TASK, "--author", "bogus"], 2, &["unknown author"]);
