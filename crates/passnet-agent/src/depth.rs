@@ -13,6 +13,18 @@ pub(crate) fn depth_of(verdict: &Verdict, findings: &[Finding]) -> Depth {
         Status::Correct | Status::Unstable => Depth::Timing,
         Status::NoMatch | Status::CompileError => Depth::Match,
         Status::Timeout | Status::OutOfMemory | Status::RuntimeError if verdict.tolerance.is_some() => Depth::Timing,
-        _ => Depth::Check,
+        // Every status is named, so that a new one does not compile before its depth is decided.
+        Status::Timeout
+        | Status::OutOfMemory
+        | Status::RuntimeError
+        | Status::Accuracy
+        | Status::TypeMismatch
+        | Status::ShapeMismatch
+        | Status::LayoutDiffers
+        | Status::OutputsShareMemory
+        | Status::NonFinite
+        | Status::Integrity
+        | Status::ReferenceError
+        | Status::EagerFail => Depth::Check,
     }
 }
