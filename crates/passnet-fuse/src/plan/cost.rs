@@ -27,8 +27,12 @@ struct Rates {
     launch_ns: f64,
     /// Bytes that a CPU or GPU reads or writes in its memory in a nanosecond: in eager mode, and in a kernel.
     bytes_per_ns: [f64; 2],
+    /// Additional time of a byte beyond [`CACHE`], for fresh pages and memory outside of the cache.
+    far_byte_ns: f64,
     /// An element of an operation: in eager mode on half types, and in a kernel on any type.
     element_ns: [f64; 2],
+    /// An element of a half type in a kernel in addition.
+    half_ns: f64,
     /// An element of a function such as `exp` in addition: in eager mode, and in a kernel.
     function_ns: [f64; 2],
     /// An element of an operation over windows in addition: in eager mode, and in a kernel.
@@ -45,27 +49,34 @@ const CUDA: Rates = Rates {
     memory_ns: 1700.0,
     launch_ns: 4900.0,
     bytes_per_ns: [4000.0; 2],
+    far_byte_ns: 0.0,
     element_ns: [0.0; 2],
+    half_ns: 0.0,
     function_ns: [0.0; 2],
     window_ns: [0.0; 2],
     overlaps: true,
 };
 
-/// Fitted to 276 passes by `benches/cpu/predictions.py`: the error is in `docs/results/cpu.md`.
+/// Fitted to passes by `benches/cpu/predictions.py`: the error is in `docs/results/cpu.md`.
 const CPU: Rates = Rates {
-    op_ns: 2500.0,
+    op_ns: 1900.0,
     convolution_ns: 0.0,
-    view_ns: 800.0,
-    call_ns: 1100.0,
-    memory_ns: 600.0,
-    launch_ns: 400.0,
-    bytes_per_ns: [42.0, 90.0],
-    element_ns: [0.13, 0.085],
-    function_ns: [0.37, 0.32],
+    view_ns: 750.0,
+    call_ns: 550.0,
+    memory_ns: 350.0,
+    launch_ns: 150.0,
+    bytes_per_ns: [50.0, 90.0],
+    far_byte_ns: 0.033,
+    element_ns: [0.1, 0.02],
+    half_ns: 0.05,
+    function_ns: [0.3, 0.17],
     // The second one is measured on kernels that store the elements of windows first.
-    window_ns: [3.0, 0.8],
+    window_ns: [2.5, 0.6],
     overlaps: false,
 };
+
+/// Bytes that a cache of a CPU holds.
+const CACHE: i64 = 16 << 20;
 
 impl Rates {
     const fn of(target: Target) -> &'static Self {
@@ -86,7 +97,8 @@ pub(crate) struct Prediction {
 impl Prediction {
     /// Creates a prediction. `host_ns` is the time of the host alone, `compute_ns` that of the arithmetic.
     fn new(host_ns: f64, bytes: i64, bytes_per_ns: f64, compute_ns: f64, rates: &Rates) -> Self {
-        let device_ns = bytes as f64 / bytes_per_ns + compute_ns;
+        let far_ns = (bytes - CACHE).max(0) as f64 * rates.far_byte_ns;
+        let device_ns = bytes as f64 / bytes_per_ns + far_ns + compute_ns;
         // Kernels of a device run while the host launches the next ones, so the slower of the two decides. On a CPU
         // the times add up.
         Self { bytes, ns: if rates.overlaps { host_ns.max(device_ns) } else { host_ns + device_ns } }
@@ -198,7 +210,7 @@ fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: 
     if let Some(program) = program {
         host_ns += rates.launch_ns * program.stages.len() as f64;
         let work = Work::of(typed, region);
-        compute_ns = work.ns(work.all, 1, rates);
+        compute_ns = work.ns(work.all, 1, rates) + work.half as f64 * rates.half_ns;
         for (number, buffer) in program.buffers.iter().enumerate() {
             let (nbytes, is_fresh) = match &buffer.role {
                 Role::Input => (bytes_read(typed, region, &region.inputs[number]), false),
@@ -211,7 +223,8 @@ fn fused(typed: &TypedGraph, region: &Region, program: Option<&Program>, rates: 
             host_ns += if is_fresh { rates.memory_ns } else { 0.0 };
         }
     } else {
-        host_ns += rates.view_ns * region.outputs.len() as f64;
+        // A view in a prepared call costs half of one in eager mode.
+        host_ns += 0.5 * rates.view_ns * region.outputs.len() as f64;
     }
     Prediction::new(host_ns, bytes, rates.bytes_per_ns[1], compute_ns, rates)
 }

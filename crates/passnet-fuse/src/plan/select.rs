@@ -106,10 +106,11 @@ fn find_replacements(typed: &TypedGraph, target: Target, fixed: &Fixed) -> Vec<(
         }
     }
     let taken: BTreeSet<NodeId> = fused.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
-    // A prepared call costs as much as a view of PyTorch. A call that returns its argument, such as `contiguous` of a contiguous tensor,
-    // takes PyTorch hardly any time.
+    // A prepared call costs about as much as a view of PyTorch, and each of its results a quarter of that. A call that returns its
+    // argument, such as `contiguous` of a contiguous tensor, takes PyTorch hardly any time.
     let pays = |region: &Region| {
-        region.nodes.iter().filter(|&&node| changes_layout(typed, node)).count() > region.outputs.len()
+        let changed = region.nodes.iter().filter(|&&node| changes_layout(typed, node)).count();
+        region.nodes.len() >= region.outputs.len() + 2 && changed > region.outputs.len()
     };
     let all_views = || find_view_regions(typed, target, kept, &taken).into_iter();
     let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
