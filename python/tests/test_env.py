@@ -60,7 +60,7 @@ def test_over_http():
             url = server.stdout.readline().strip()
             for body, headers, expected in [
                 (b"\xff\n", {}, "not JSON"),
-                (b'{"op": "tasks"}', {"Origin": "http://elsewhere.example"}, "browser"),
+                (b'{"op": "tasks"}', {"Origin": "http://elsewhere.example"}, "web pages"),
             ]:
                 try:
                     reply = urllib.request.urlopen(urllib.request.Request(url, body, headers)).read()

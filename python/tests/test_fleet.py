@@ -88,7 +88,7 @@ def test_a_node_without_the_command_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     assert station_command({}, {}) is None
     lines, ended = Station("cpu", {}).fetch(0, 1.0)
-    assert (lines, "no command passnet" in ended) == ([], True)
+    assert (lines, "the command passnet was not found" in ended) == ([], True)
 
 
 def test_lines_that_come_twice_or_out_of_order_do_no_harm(monkeypatch, tmp_path):

@@ -51,7 +51,7 @@ count = int(sys.argv[1])
 
 
 class OnDevice:
-    is_cuda, dtype, shape, device = True, torch.float32, (1,), "cuda:0"
+    is_cuda, dtype, shape, device, itemsize = True, torch.float32, (1,), "cuda:0", 4
 
     def __init__(self, address):
         self.address = address
@@ -110,7 +110,7 @@ def function(*values):
 
 def observe(function, values):
     slots = list(values)
-    return function(*values), False, (lambda *_: True, list(range(len(slots))), slots, [], 0)
+    return function(*values), False, (lambda *_: True, list(range(len(slots))), slots, [], 0, [])
 
 
 if count <= 256:

@@ -49,6 +49,8 @@ struct PlaceFields {
     release: usize,
     /// The release function of data that several storages share until one of them is written.
     shared: usize,
+    /// Addresses of the types `torch.Tensor` and `torch.nn.Parameter`. Objects of other types may have other fields.
+    types: [usize; 2],
 }
 
 /// Storage of a tensor in the memory of the host.
@@ -155,16 +157,22 @@ impl TensorFields {
         };
         let offset = (0..OFFSET_BYTES).step_by(WORD).find(is_offset);
         let release = (self.data + WORD..self.data + DEVICE).step_by(WORD).find(is_release);
-        Ok(offset.zip(release).map(|(offset, release)| PlaceFields { offset, release, shared: word(first + release) }))
+        let torch = empty.py().import("torch")?;
+        let types = [torch.getattr("Tensor")?, torch.getattr("nn")?.getattr("Parameter")?];
+        let types = types.map(|of| of.as_ptr() as usize);
+        let fields = |(offset, release)| PlaceFields { offset, release, shared: word(first + release), types };
+        Ok(offset.zip(release).map(fields))
     }
 
-    /// Returns the address of the first element of a strided tensor, on any device. `value` must be of the type `torch.Tensor` or
-    /// `torch.nn.Parameter` itself. Returns `None` if PyTorch has to be asked: it copies shared data before it returns an address.
+    /// Returns the address of the first element of a strided tensor, on any device. Returns `None` if PyTorch has to be asked: for
+    /// an object that is not of the type `torch.Tensor` or `torch.nn.Parameter` itself, and for shared data, which it copies before
+    /// it returns an address.
     pub(super) fn address(&self, value: &Bound<'_, PyAny>, itemsize: usize) -> Option<u64> {
-        let PlaceFields { offset, release, shared } = self.place?;
-        let tensor = word(value.as_ptr() as usize + self.tensor);
-        let storage = word(tensor + self.storage);
+        let PlaceFields { offset, release, shared, types } = self.place?;
+        types.contains(&(value.get_type_ptr() as usize)).then_some(())?;
+        let storage = self.storage_of(value)?;
         let start = word(storage + self.data);
+        let tensor = word(value.as_ptr() as usize + self.tensor);
         let is_plain = start != 0 && word(storage + release) != shared;
         is_plain.then(|| (start + word(tensor + offset) * itemsize) as u64)
     }
@@ -180,7 +188,7 @@ impl TensorFields {
     }
 
     fn storage_of(&self, tensor: &Bound<'_, PyAny>) -> Option<usize> {
-        // Sparse tensors have none.
+        // Sparse tensors have none, nor do those inside of `torch.vmap`.
         Some(word(word(tensor.as_ptr() as usize + self.tensor) + self.storage)).filter(|storage| is_address(*storage))
     }
 }
