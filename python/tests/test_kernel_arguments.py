@@ -59,6 +59,11 @@ X, OUT = torch.randn(3, 4), torch.empty(3, 4)
             torch._neg_view(X),
             "argument `x`: expected a tensor whose values are in memory, got a view that is lazily negated",
         ),
+        (
+            0,
+            torch._to_functional_tensor(X),
+            "argument `x`: expected a tensor whose values are in memory, got a tensor without memory",
+        ),
         (0, X.to("meta"), "argument `x`: expected a tensor on the CPU, got a tensor on meta"),
         (
             1,

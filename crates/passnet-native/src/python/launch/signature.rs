@@ -10,7 +10,10 @@ use pyo3::{
     types::PyTuple,
 };
 
-use super::argument::{Kind, address};
+use super::{
+    argument::{Kind, address},
+    recording::unobserved,
+};
 use crate::kernel_code::TensorMemory;
 
 /// The device of the tensors of a kernel.
@@ -210,6 +213,13 @@ impl Signature {
                 let got = format!("a view that is lazily {done}; its memory has other values");
                 return Err(self.wrong(py, parameter, "a tensor whose values are in memory", &got));
             }
+        }
+        // Inside of a transformation such as `torch.func.functionalize`, a tensor describes values that are stored elsewhere.
+        let has_memory = unobserved(py, || {
+            Ok(address(value)? != 0 || value.call_method0(intern!(py, "numel"))?.extract::<u64>()? == 0)
+        })?;
+        if !has_memory {
+            return Err(self.wrong(py, parameter, "a tensor whose values are in memory", "a tensor without memory"));
         }
         let expected = if !is_strided {
             if value.call_method0(intern!(py, "is_contiguous"))?.is_truthy()? {
