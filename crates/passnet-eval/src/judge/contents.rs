@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// Judges a round of adversarial inputs. If there is a float64 result, each element has to agree with it or with eager, because eager
-/// itself is far off on some contents. `wide` and `uneven` contents have ordinary magnitudes: an output that is not close at the demanded tolerance
-/// has a smaller bound there.
+/// itself is far off on some contents. `wide` and `uneven` contents have ordinary magnitudes: an output that is not close at the
+/// demanded tolerance has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
     (content, correct_at): (Content, i32),
