@@ -7,6 +7,9 @@ use crate::{
     worker::{WorkerFault, describe_exit},
 };
 
+/// Code of a failure to allocate memory.
+const OUT_OF_MEMORY: &str = "out_of_memory";
+
 /// An outcome other than `correct`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
@@ -22,6 +25,11 @@ impl Failure {
     pub(crate) fn with_detail(mut self, detail: ReasonDetail) -> Self {
         self.reason.detail = Some(Box::new(detail));
         self
+    }
+
+    /// Returns whether one side could not allocate memory. On a device that several evaluations share, the others may be the cause.
+    pub(crate) fn is_shortage(&self) -> bool {
+        self.reason.code == OUT_OF_MEMORY
     }
 }
 
@@ -82,7 +90,7 @@ pub(crate) fn of_candidate(fault: WorkerFault, phase: &str) -> Result<Failure, W
 /// is the error.
 pub(crate) fn of_reference(fault: WorkerFault, phase: &str) -> Result<Failure, WorkerFault> {
     let (code, message) = match fault {
-        WorkerFault::Failed(error) if is_out_of_memory(&error) => ("out_of_memory", error.message.clone()),
+        WorkerFault::Failed(error) if is_out_of_memory(&error) => (OUT_OF_MEMORY, error.message.clone()),
         WorkerFault::Failed(error) => {
             ("raised", format!("{}: {}\n{}", error.exception, error.message, error.traceback))
         }
@@ -94,7 +102,7 @@ pub(crate) fn of_reference(fault: WorkerFault, phase: &str) -> Result<Failure, W
         WorkerFault::Died { exit, log } => {
             ("worker_died", format!("the process ended ({}). Its last output:\n{log}", describe_exit(exit)))
         }
-        WorkerFault::Exceeded(Excess::Memory { .. }) => ("out_of_memory", fault.to_string()),
+        WorkerFault::Exceeded(Excess::Memory { .. }) => ("memory_limit", fault.to_string()),
         WorkerFault::Exceeded(excess) => ("worker_died", excess.to_string()),
         WorkerFault::Broken(why) => ("protocol_violation", why),
         WorkerFault::Rewritten(_) => ("not_deterministic", fault.to_string()),
@@ -110,7 +118,7 @@ fn is_out_of_memory(error: &WorkerError) -> bool {
 
 fn of_worker_error(error: &WorkerError, phase: &str) -> Failure {
     let (status, code) = match error.stage {
-        _ if is_out_of_memory(error) => (Status::OutOfMemory, "out_of_memory"),
+        _ if is_out_of_memory(error) => (Status::OutOfMemory, OUT_OF_MEMORY),
         _ if error.exception == "KernelRefusedError" => (Status::Integrity, "native_object"),
         WorkerStage::Import => (Status::CompileError, "import_failed"),
         WorkerStage::Rewrite => (Status::CompileError, "rewrite_failed"),
@@ -195,7 +203,11 @@ mod tests {
             let failure = of_candidate(raised(stage, exception), "running").unwrap();
             assert_eq!((failure.status, failure.reason.code.as_str()), (status, code));
             assert!(failure.reason.message.contains("`fuse`"), "{}", failure.reason.message);
-            assert_eq!(of_reference(raised(stage, exception), "running").unwrap().status, Status::ReferenceError);
+            let of_the_graph = of_reference(raised(stage, exception), "running").unwrap();
+            assert_eq!(of_the_graph.status, Status::ReferenceError);
+            for failure in [failure, of_the_graph] {
+                assert_eq!(failure.is_shortage(), status == Status::OutOfMemory, "{failure:?}");
+            }
         }
         let died =
             WorkerFault::Died { exit: Some(WorkerExit { code: None, signal: Some(11) }), log: "boom".to_owned() };

@@ -7,6 +7,7 @@ use passnet_record::RunSettings;
 use crate::{
     device::{Cores, DeviceLock},
     launcher::Launcher,
+    occupancy::Occupancy,
     options::RefereeOptions,
     zygote_config::ZygoteConfig,
 };
@@ -18,6 +19,7 @@ pub(crate) struct Machine {
     pub(crate) options: RefereeOptions,
     pub(crate) launcher: Arc<Launcher>,
     pub(crate) lock: DeviceLock,
+    pub(crate) occupancy: Occupancy,
     pub(crate) cores: Cores,
     /// True if passes share the cache of compiled kernels with other authors.
     pub(crate) shares_kernels: bool,
@@ -27,6 +29,7 @@ impl Machine {
     pub(crate) fn new(settings: RunSettings, options: RefereeOptions, launcher: Arc<Launcher>) -> io::Result<Self> {
         Ok(Self {
             lock: DeviceLock::new(settings.device),
+            occupancy: Occupancy::default(),
             cores: Cores::divide(settings.threads, options.jobs)?,
             settings,
             options,

@@ -9,8 +9,8 @@ use std::{
 
 use passnet_graph::Graph;
 use passnet_record::{
-    ContentId, Cost, Depth, Evidence, Fingerprint, GraphId, PassDirectory, Profile, Reason, Remark, RunSettings,
-    SCHEMA_VERSION, Status, TracedPattern, Verdict,
+    ContentId, Cost, Depth, Device, Evidence, Fingerprint, GraphId, PassDirectory, Profile, Reason, Remark,
+    RunSettings, SCHEMA_VERSION, Status, TracedPattern, Verdict,
 };
 use passnet_run::{GraphSample, SampleFolder};
 use passnet_services::Interpreter;
@@ -24,6 +24,7 @@ use crate::{
     inputs::Content,
     launcher::Launcher,
     machine::{Machine, launcher},
+    occupancy::{Occupant, Share},
     options::RefereeOptions,
     sandbox_level,
     seeds::Seeds,
@@ -198,6 +199,7 @@ impl Referee {
     /// # Errors
     /// As for [`Self::evaluate`].
     pub fn profile(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
+        let _here = self.enter(Share::Shared)?;
         let zygote = self.machine.launcher.zygote()?;
         let deadline = self.deadline();
         let seeds = self.seeds()?;
@@ -228,6 +230,17 @@ impl Referee {
         })
     }
 
+    /// Returns whether other evaluations may hold memory of the device. The memory of the host is limited for each worker instead.
+    fn shares_memory(&self) -> bool {
+        self.settings().device != Device::Cpu && self.jobs() > 1
+    }
+
+    /// Waits until an evaluation may begin.
+    fn enter(&self, share: Share) -> Result<Occupant<'_>, EvalError> {
+        let Machine { occupancy, launcher, .. } = &self.machine;
+        occupancy.enter(share, || launcher.is_halted()).ok_or_else(|| ZygoteError::Halted.into())
+    }
+
     fn deadline(&self) -> Instant {
         Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0))
     }
@@ -240,8 +253,10 @@ impl Referee {
         let begin = Instant::now();
         let mut adversarial =
             if self.machine.options.defences.contents { self.adversarial.clone() } else { Vec::new() };
-        let (mut skipped, mut deaths, seeds) = (Vec::new(), 0, self.seeds()?);
+        let (mut remarks, mut deaths, seeds) = (Vec::new(), 0, self.seeds()?);
+        let mut share = Share::Shared;
         loop {
+            let _here = self.enter(share)?;
             let zygote = self.machine.launcher.zygote()?;
             if let (Candidate::Inductor { .. } | Candidate::Compiler { .. }, Some(cache)) =
                 (candidate, &self.machine.options.cache)
@@ -271,12 +286,17 @@ impl Referee {
                 // The graph itself crashed its worker on this content, so the evaluation starts again without the content.
                 Err(Stop::Skip(content)) if adversarial.contains(&content) => {
                     adversarial.retain(|&other| other != content);
-                    skipped.push(Remark::ContentSkipped { content: content.name().to_owned() });
+                    remarks.push(Remark::ContentSkipped { content: content.name().to_owned() });
                     continue;
                 }
                 Err(stop) => Some(stop.into_failure()?),
             };
-            report.evidence.notes.extend(skipped);
+            if share == Share::Shared && self.shares_memory() && failure.as_ref().is_some_and(Failure::is_shortage) {
+                share = Share::Sole;
+                remarks.push(Remark::RepeatedAlone);
+                continue;
+            }
+            report.evidence.notes.extend(remarks);
             // The seed is recorded only at the end: until then it is a secret of this process.
             report.evidence.seed = Some(seeds.root());
             report.cost.wall_ns = begin.elapsed().as_nanos() as u64;

@@ -156,6 +156,8 @@ pub enum Remark {
         /// Speed-up over eager mode, to three places.
         ratio: String,
     },
+    /// `repeated_alone`: the device ran out of memory next to other evaluations, so this one was repeated without them.
+    RepeatedAlone,
     /// A remark that only another version knows.
     Other(String),
 }
@@ -280,6 +282,7 @@ impl fmt::Display for Remark {
             Self::AcceptedByFloat64 { output } => write!(f, "accepted_by_float64:{output}"),
             Self::PathFailed { path, code } => write!(f, "path_failed:{path}:{code}"),
             Self::PairSetAside { ratio } => write!(f, "pair_set_aside:{ratio}"),
+            Self::RepeatedAlone => f.write_str("repeated_alone"),
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -292,6 +295,7 @@ impl From<String> for Remark {
         }
         let parsed = match text.split_once(':') {
             None if text == "reference_not_bitwise_deterministic" => Some(Self::ReferenceNotDeterministic),
+            None if text == "repeated_alone" => Some(Self::RepeatedAlone),
             Some(("stride_differs", output)) => output.parse().ok().map(|output| Self::StrideDiffers { output }),
             Some(("content_skipped", content)) => Some(Self::ContentSkipped { content: content.to_owned() }),
             Some(("no_float64", reason)) => Some(Self::NoFloat64 { reason: reason.to_owned() }),
@@ -373,6 +377,7 @@ mod tests {
             ("accepted_by_float64:1", Remark::AcceptedByFloat64 { output: 1 }),
             ("pair_set_aside:2.491", Remark::PairSetAside { ratio: "2.491".to_owned() }),
             ("reference_not_bitwise_deterministic", Remark::ReferenceNotDeterministic),
+            ("repeated_alone", Remark::RepeatedAlone),
             (
                 "path_failed:compiled:raised",
                 Remark::PathFailed { path: ExecutionPath::Compiled, code: "raised".to_owned() },

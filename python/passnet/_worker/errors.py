@@ -15,6 +15,11 @@ MAX_TRACEBACK = 16_000
 
 # Folder of this package. Tracebacks leave out frames of its files.
 _HARNESS = str(Path(__file__).resolve().parents[1]) + os.sep
+# Parts of messages about memory, for errors that have no type of their own.
+_MEMORY_MARKS = (
+    *("can't allocate memory", "out of memory", "CUDA_ERROR_OUT_OF_MEMORY"),
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
+)
 _COMPILE_ERRORS = (
     *("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "KernelRefusedError"),
     "Unsupported",
@@ -61,7 +66,7 @@ def _message(error: BaseException) -> str:
 
 
 def _name(error: BaseException) -> str:
-    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+    if isinstance(error, RuntimeError) and any(mark in str(error) for mark in _MEMORY_MARKS):
         return "OutOfMemoryError"
     return type(error).__name__
 
