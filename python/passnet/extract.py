@@ -83,8 +83,10 @@ def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str
 
     recipes: dict[str, _zoo.Recipe] = {}
     unknown: list[dict[str, Any]] = []
-    for spec in _zoo.listed(options.specs):
+    for spec, unreadable in _zoo.listed(options.specs):
         try:
+            if unreadable is not None:
+                raise unreadable
             for recipe in _zoo.resolve(spec):
                 recipes.setdefault(recipe.spec, recipe)
         except _zoo.SpecError as error:

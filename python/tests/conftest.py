@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import shutil
@@ -15,6 +16,35 @@ import pytest
 from server import ForkServer, Worker
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+# Files that take longest in one process, slowest first. Started first, they do not keep one process busy after the others have ended.
+SLOWEST = (
+    "test_guides",
+    "test_programs",
+    "test_from_scratch",
+    "test_install",
+    "test_fallback",
+    "test_compile_regions",
+    "test_fused_math",
+    "test_sft_recipe",
+    "test_fork_server",
+    "test_compile_inductor",
+    "test_grpo_recipe",
+    "test_recipes",
+    "test_extract",
+    "test_trainer_guides",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the slowest files first, then those with the largest numbers of tests. Tests of a file keep their order."""
+    sizes = collections.Counter(item.path for item in items)
+
+    def rank(item: pytest.Item) -> tuple[int, int, str]:
+        stem = item.path.stem
+        return SLOWEST.index(stem) if stem in SLOWEST else len(SLOWEST), -sizes[item.path], stem
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

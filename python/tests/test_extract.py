@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import passnet
+from passnet import _zoo
 from passnet._capture import replay
 from passnet._capture.capture import capture
 from passnet._capture.deferred import DeferredInit
@@ -205,6 +206,19 @@ def test_lists_globs_samples_and_what_is_done(tmp_path):
     models.write_text(f"{file}:build\n{file}:fails\n")
     _, lines, _ = run_cli(f"@{tmp_path}/none.txt", f"@{models}", "--sample", 1, "--out", tmp_path / "out")
     assert sorted(line["status"] for line in lines.values())[-1] == "unknown_model" and len(lines) == 2
+
+
+def test_a_list_that_names_itself_stops_no_other_line(tmp_path):
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text(f"timm:a\n@{second}\ntimm:b\n@{tmp_path}/./none.txt\n")
+    second.write_text(f"timm:c\n@{tmp_path}/../{tmp_path.name}/first.txt\n@{second}\n")
+    # A list that occurs twice, but not in itself, is no error.
+    found = list(_zoo.listed([f"@{first}", f"@{second}"]))
+    readable = [spec.removeprefix("timm:") for spec, error in found if error is None]
+    assert readable == ["a", "c", "b", "c", "a", "b"]
+    itself, missing = "the list names itself", "cannot read the list"
+    reasons = [str(error).split(": ")[1].partition(";")[0] for _, error in found if error is not None]
+    assert reasons == [itself, itself, missing, itself, missing, itself]
 
 
 def test_a_large_weight_is_sampled_and_filled_when_it_is_read():

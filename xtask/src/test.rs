@@ -43,17 +43,19 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let mut rust = cargo(root);
     rust.args(["test", "--workspace"]).env("RUST_TEST_THREADS", threads.to_string());
     let mut python = Command::new(&environment.python);
+    // The tests themselves put the files that take longest first. Sorted by their numbers of tests, as the plugin would, the guides
+    // with few tests of a minute each come last, and one process runs them while the others have ended.
     python
         .current_dir(root)
-        .args(["-m", "pytest", "--quiet", "--durations=15", "--dist=loadfile"])
+        .args(["-m", "pytest", "--quiet", "--durations=15", "--dist=loadfile", "--no-loadscope-reorder"])
         .args(["--numprocesses", &(cores + cores / 2).min(MOST_PYTHON_PROCESSES).to_string(), "python/tests"])
         .env("PYTHONPATH", &environment.site);
-    // Both wait for compilers, servers and workers much of the time, and use one core of two.
+    // Both wait for compilers, servers and workers much of the time, and use one core of two. The tests in Rust end first, and have
+    // built the command that runs the attacks.
     std::thread::scope(|scope| {
         let python = scope.spawn(|| step_in_background("Python tests", environment.apply(&mut python)));
-        let rust = step("Rust tests", environment.apply(&mut rust));
+        let rust = step("Rust tests", environment.apply(&mut rust))
+            .and_then(|()| attacks::run(root, &environment, &["--once"]));
         python.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(rust)
-    })?;
-    // Its own tests have built the command.
-    attacks::run(root, &environment, &["--once"])
+    })
 }

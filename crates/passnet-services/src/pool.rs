@@ -26,13 +26,18 @@ pub struct PoolLimits {
 }
 
 impl Default for PoolLimits {
-    /// Returns limits of eight processes and unlimited memory.
+    /// Returns limits of one process for each core, at most eight, and unlimited memory.
     fn default() -> Self {
-        Self { processes: MAX_PROCESSES, memory_bytes: None }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { processes: cores.min(MAX_PROCESSES), memory_bytes: None }
     }
 }
 
-/// Helpers of one kind. Questions come from any number of threads; a helper is started if all others are busy.
+/// Helpers of one kind. Questions come from any number of threads.
+///
+/// A helper is started if all others are busy. It imports PyTorch first, which takes seconds of a core, and most questions take
+/// milliseconds. At most as many helpers start at the same time as there are ready ones, so that a few short questions wait for one helper
+/// instead of starting one each, and many long ones have all helpers after a few rounds.
 #[derive(Debug)]
 pub struct HelperPool {
     interpreter: Interpreter,
@@ -46,6 +51,15 @@ pub struct HelperPool {
 struct Processes {
     idle: Vec<Process>,
     busy: usize,
+    /// Number of the busy ones that have not answered yet.
+    starting: usize,
+}
+
+impl Processes {
+    /// Returns whether another process may be started where at most `width` may run.
+    fn may_start(&self, width: usize) -> bool {
+        self.busy < width && self.starting < (self.busy - self.starting).max(1)
+    }
 }
 
 impl HelperPool {
@@ -119,11 +133,13 @@ impl HelperPool {
     /// Waits until a process is idle or another one may be started.
     fn turn(&self) -> ProcessLease<'_> {
         let mut processes = self.processes();
-        while processes.idle.is_empty() && processes.busy >= self.width() {
+        while processes.idle.is_empty() && !processes.may_start(self.width()) {
             processes = self.returned.wait(processes).unwrap_or_else(PoisonError::into_inner);
         }
         processes.busy += 1;
-        ProcessLease { pool: self, process: processes.idle.pop() }
+        let process = processes.idle.pop();
+        processes.starting += usize::from(process.is_none());
+        ProcessLease { pool: self, is_starting: process.is_none(), process }
     }
 }
 
@@ -131,6 +147,8 @@ impl HelperPool {
 struct ProcessLease<'a> {
     pool: &'a HelperPool,
     process: Option<Process>,
+    /// True if a process is started with this lease.
+    is_starting: bool,
 }
 
 impl Drop for ProcessLease<'_> {
@@ -138,8 +156,10 @@ impl Drop for ProcessLease<'_> {
         let mut processes = self.pool.processes();
         // The place is free again even if the lease has no process. A waiting thread may then start a new process.
         processes.busy -= 1;
+        processes.starting -= usize::from(self.is_starting);
         processes.idle.extend(self.process.take());
-        self.pool.returned.notify_one();
+        // One waiting thread takes this process, and the end of a start allows others to start processes.
+        self.pool.returned.notify_all();
     }
 }
 
@@ -198,6 +218,44 @@ for line in sys.stdin:
         let ended = ask(json!({"end": true})).unwrap_err();
         assert!(ended.is_unfit() && ended.to_string().contains("No module named 'torch'"), "{ended}");
         assert_eq!(ask(json!({"b": 2})).unwrap(), json!({"b": 2}));
+    }
+
+    #[test]
+    fn short_questions_wait_for_the_first_helper_and_long_ones_start_more() {
+        let check = |busy, starting, width, expected| {
+            let processes = Processes { idle: Vec::new(), busy, starting };
+            assert_eq!(
+                processes.may_start(width),
+                expected,
+                "{busy} busy, {starting} of them starting, {width} at most"
+            );
+        };
+        check(0, 0, 8, true);
+        check(1, 1, 8, false);
+        check(1, 0, 8, true);
+        check(2, 1, 8, false);
+        check(2, 0, 8, true);
+        check(3, 1, 8, true);
+        check(4, 2, 8, false);
+        check(8, 0, 8, false);
+        check(1, 0, 1, false);
+    }
+
+    #[test]
+    fn questions_of_many_threads_start_few_helpers() {
+        let site = tempfile::tempdir().unwrap();
+        let Some(pool) = pool(site.path()) else { return };
+        let pool = HelperPool { limits: PoolLimits::default(), ..pool };
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let pool = &pool;
+                scope
+                    .spawn(move || assert_eq!(pool.ask::<Value>(&json!({"a": number})).unwrap(), json!({"a": number})));
+            }
+        });
+        let processes = pool.processes();
+        assert_eq!((processes.busy, processes.starting), (0, 0));
+        assert!((1..=pool.width()).contains(&processes.idle.len()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ import difflib
 import fnmatch
 import importlib
 import importlib.util
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -40,15 +41,9 @@ def resolve(spec: str) -> Iterator[Recipe]:
     ``FILE.py:FUNCTION``
         ``FUNCTION()`` returns the model, or a tuple of the model, a tuple of arguments, and (optional) a dict of keyword
         arguments.
-    ``@FILE``
-        The specifications in a file, one per line. Text after ``#`` is a comment.
 
-    All forms except ``@FILE`` may end in ``@dtype=DTYPE``, ``@batch=N``, ``@mode=train``, or several of these joined by ``&``.
+    All forms may end in ``@dtype=DTYPE``, ``@batch=N``, ``@mode=train``, or several of these joined by ``&``.
     """
-    if spec.startswith("@"):
-        for line in _lines(Path(spec[1:])):
-            yield from resolve(line)
-        return
     base, wanted = variant.split(spec)
     if wanted is not None:
         yield from (variant.varied(recipe, wanted, spec.removeprefix(base)) for recipe in resolve(base))
@@ -75,16 +70,25 @@ def resolve(spec: str) -> Iterator[Recipe]:
     yield from module.recipes(spec, rest)
 
 
-def listed(specs: Iterable[str]) -> Iterator[str]:
-    """Returns the specifications with the lines of ``@FILE`` in its place, so that a line without models stops no other line.
+def listed(specs: Iterable[str], above: tuple[str, ...] = ()) -> Iterator[tuple[str, SpecError | None]]:
+    """Returns the specifications, with the lines of a file in place of ``@FILE``. Text after ``#`` is a comment.
 
-    ``@FILE`` stays where the file cannot be read: :func:`resolve` then raises the error.
+    ``@FILE`` stays, with the error, where the file cannot be read or is one of the lists `above` it. One bad line then stops no other
+    line.
     """
     for spec in specs:
+        if not spec.startswith("@"):
+            yield spec, None
+            continue
+        path = os.path.realpath(spec[1:])
         try:
-            yield from listed(_lines(Path(spec[1:]))) if spec.startswith("@") else (spec,)
-        except SpecError:
-            yield spec
+            if path in above:
+                raise SpecError(f"`{spec}`: the list names itself; remove this line")
+            lines = _lines(Path(spec[1:]))
+        except SpecError as error:
+            yield spec, error
+        else:
+            yield from listed(lines, (*above, path))
 
 
 def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[str]:
