@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch.fx
 
 from passnet import _native
 from passnet._backend import author
+from passnet._passes.canonical import canonical_calls
 
 
 class _Typist(torch.fx.Interpreter):
@@ -25,7 +27,8 @@ def texts(function: Any, arguments: tuple[Any, ...], device: str, judged: str = 
     graph = torch.fx.symbolic_trace(function)
     _Typist(graph).run(*arguments)
     wire, kinds = author._typed(graph.graph, "cpu")
-    return [text for _, text in _native.write_passes(wire, kinds, device, judged)]
+    canonical = json.dumps(canonical_calls(graph.graph))
+    return [text for _, text in _native.write_passes(wire, kinds, device, judged, canonical)]
 
 
 def load(text: str, folder: Path) -> Any:

@@ -132,7 +132,7 @@ fn written(task: &[TypedGraph], passes: &[Vec<PassSite>], choices: &Choices) -> 
     let written = |(name, sites): (String, &Vec<PassSite>)| WrittenPass {
         name,
         parts: sites.iter().map(part).collect(),
-        repeats: sites.iter().all(|site| matches!(site.replacement, Replacement::Same)),
+        repeats: sites.iter().all(|site| matches!(site.replacement, Replacement::Same(_))),
     };
     Written { directory, passes: names.into_iter().zip(passes).map(written).collect() }
 }

@@ -95,7 +95,7 @@ fn remaining(typed: &TypedGraph, target: Target, fragile: &BTreeSet<NodeId>, sta
 fn how(site: &PassSite) -> String {
     match &site.replacement {
         Replacement::Views(views) => counted(views.len(), "view"),
-        Replacement::Same => "the same view, which gains nothing".to_owned(),
+        Replacement::Same(_) => "the same view, which gains nothing".to_owned(),
         Replacement::Kernels(program) if site.target == Target::Cpu => counted(program.stages.len(), "loop nest"),
         Replacement::Kernels(program) => counted(program.stages.len(), "launch"),
     }

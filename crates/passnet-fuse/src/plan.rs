@@ -7,6 +7,7 @@ pub(crate) mod dry_run;
 pub(crate) mod flow;
 pub(crate) mod lanes;
 pub(crate) mod pattern;
+mod pattern_printer;
 pub(crate) mod precision;
 pub(crate) mod region;
 pub(crate) mod running;

@@ -58,6 +58,33 @@ fn types_must_fit_the_graph() {
     assert!(TypedGraph::new(graph, vec![Type::Unknown]).is_err());
 }
 
+#[test]
+fn a_canonical_form_must_fit_the_graph() {
+    let graph = softmax(4, 128, "float32");
+    let other = Graph::builder().finish(&[]).unwrap();
+    assert!(graph.clone().with_canonical(other, Vec::new()).is_err());
+    assert!(graph.clone().with_canonical(graph.graph().clone(), Vec::new()).is_err());
+}
+
+#[test]
+fn calls_with_one_canonical_form_share_a_pass() {
+    let turned = |dims: &str, scale: i64| {
+        let graph = |dims: &str| {
+            typed_graph(&format!(
+                "inputs x: float32[4, 8]\nturned = x.transpose({dims}): float32[8, 4]{{1, 8}}\n\
+                 gate = torch.sigmoid(turned): float32[8, 4]\nscaled = operator.mul(gate, {scale}): float32[8, 4]\n\
+                 return scaled"
+            ))
+        };
+        let form = graph("dim0=0, dim1=1").graph().clone();
+        let places = form.nodes().map(|node| graph(dims).places(node.id)).collect();
+        graph(dims).with_canonical(form, places).unwrap()
+    };
+    let passes = text(&write_passes(&[turned("0, 1", 3), turned("0, dim1=1", 5)], Target::Cpu, &Choices::new()));
+    assert_eq!(passes.matches("def pattern").count(), 1, "{passes}");
+    assert!(passes.contains("def pattern(in0, c0)") && passes.contains("in0.transpose(0, 1)"), "{passes}");
+}
+
 /// Operations named in the table of the documentation, or by the front end, have a row in the table of properties.
 #[test]
 fn every_operation_is_in_the_table_of_properties() {

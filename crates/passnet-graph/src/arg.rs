@@ -49,6 +49,15 @@ impl Arg {
         }
     }
 
+    /// Returns whether the argument is an integer or a finite float.
+    pub const fn is_number(self) -> bool {
+        match self {
+            Self::Int(_) => true,
+            Self::Float(value) => value.is_finite(),
+            _ => false,
+        }
+    }
+
     /// Returns the value, if the argument itself is a value. Values in lists and tuples are not searched.
     pub const fn as_value(self) -> Option<ValueId> {
         match self {

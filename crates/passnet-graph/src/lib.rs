@@ -49,6 +49,8 @@ pub use ids::{ArgRange, NodeId, OpId, StrId, ValueId};
 pub use seen::Unseen;
 pub use slice::{Slice, SliceError, SliceOrder};
 pub use target::Target;
-pub use typed::{TensorType, Type, TypeCountError, TypeFieldsError, TypedGraph, contiguous_stride};
+pub use typed::{
+    CanonicalCountError, TensorType, Type, TypeCountError, TypeFieldsError, TypedGraph, contiguous_stride,
+};
 pub use uses::{Use, Uses};
 pub use verify::VerifyError;

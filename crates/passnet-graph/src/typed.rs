@@ -1,10 +1,12 @@
 //! Graphs with the type of each value. `python -m passnet._services.propagate` derives the types by running a graph on tensors
 //! without content.
 
+use std::sync::Arc;
+
 use passnet_record::DType;
 use serde::Deserialize;
 
-use crate::{Graph, ValueId};
+use crate::{Arg, Graph, NodeId, ValueId};
 
 /// Type of a tensor: shape, strides and element type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -172,15 +174,34 @@ pub struct TypeCountError {
     pub types: usize,
 }
 
+/// Error of joining a graph with a canonical form of another graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the graph has {nodes} calls, but the canonical form has {calls}; make the canonical form of this graph again")]
+pub struct CanonicalCountError {
+    /// Number of nodes of the graph.
+    pub nodes: usize,
+    /// Number of calls of the canonical form.
+    pub calls: usize,
+}
+
+/// The calls of a graph in canonical form, in which the matcher compares patterns with graphs.
+#[derive(Clone, Debug)]
+struct CanonicalCalls {
+    /// Values have the numbers that they have in the original graph.
+    graph: Graph,
+    places: Vec<Vec<Option<usize>>>,
+}
+
 /// A graph with the type of each value.
 #[derive(Clone, Debug)]
 pub struct TypedGraph {
     graph: Graph,
     types: Vec<Type>,
+    canonical: Option<Arc<CanonicalCalls>>,
 }
 
 impl TypedGraph {
-    /// Joins a graph and the types of its values: inputs first, then nodes.
+    /// Joins a graph and the types of its values: inputs first, then nodes. The calls count as canonical.
     ///
     /// # Errors
     /// If there is not exactly one type for each value.
@@ -188,7 +209,54 @@ impl TypedGraph {
         if graph.num_values() != types.len() {
             return Err(TypeCountError { values: graph.num_values(), types: types.len() });
         }
-        Ok(Self { graph, types })
+        Ok(Self { graph, types, canonical: None })
+    }
+
+    /// Adds the canonical form of the graph, as PyTorch's signatures define it. `places` has the [places](Self::places) of each node.
+    ///
+    /// # Errors
+    /// If the form has other inputs or another number of calls than the graph.
+    pub fn with_canonical(
+        mut self,
+        canonical: Graph,
+        places: Vec<Vec<Option<usize>>>,
+    ) -> Result<Self, CanonicalCountError> {
+        let nodes = self.graph.num_nodes();
+        if canonical.num_values() != self.graph.num_values() || canonical.num_nodes() != nodes || places.len() != nodes
+        {
+            return Err(CanonicalCountError { nodes, calls: canonical.num_nodes() });
+        }
+        self.canonical = Some(Arc::new(CanonicalCalls { graph: canonical, places }));
+        Ok(self)
+    }
+
+    /// Returns the graph with its calls in canonical form. Values have the numbers that they have in [`Self::graph`].
+    pub fn canonical(&self) -> &Graph {
+        self.canonical.as_ref().map_or(&self.graph, |canonical| &canonical.graph)
+    }
+
+    /// Returns, for each number among the arguments of a call, its place among the numbers of the canonical call. The place is `None`
+    /// if no parameter of a pattern can stand for the number. Numbers are integers and finite floats, counted in the order of
+    /// arguments.
+    pub fn places(&self, node: NodeId) -> Vec<Option<usize>> {
+        match &self.canonical {
+            Some(canonical) => canonical.places[node.index()].clone(),
+            None => (0..self.num_numbers(node)).map(Some).collect(),
+        }
+    }
+
+    fn num_numbers(&self, node: NodeId) -> usize {
+        fn count(graph: &Graph, arg: Arg) -> usize {
+            match arg {
+                Arg::List(range) | Arg::Tuple(range) | Arg::Slice(range) => {
+                    graph.elements(range).iter().map(|&element| count(graph, element)).sum()
+                }
+                arg => usize::from(arg.is_number()),
+            }
+        }
+        let node = self.graph.node(node);
+        let args = node.args.iter().copied().chain(node.kwargs.iter().map(|&(_, arg)| arg));
+        args.map(|arg| count(&self.graph, arg)).sum()
     }
 
     /// Returns the graph.
@@ -200,7 +268,11 @@ impl TypedGraph {
     /// tensors in host memory while it runs on another device.
     pub fn on_host(&self) -> Option<Self> {
         let any = self.types.iter().any(Type::is_on_host);
-        any.then(|| Self { graph: self.graph.clone(), types: self.types.iter().map(Type::on_host).collect() })
+        any.then(|| Self {
+            graph: self.graph.clone(),
+            types: self.types.iter().map(Type::on_host).collect(),
+            canonical: self.canonical.clone(),
+        })
     }
 
     /// Returns the type of a value of the graph.

@@ -118,6 +118,18 @@ pub struct PropagateRequest {
 pub struct PropagateReply<T> {
     /// One entry per input and node, in order.
     pub values: Vec<T>,
+    /// The calls of the graph in canonical form.
+    pub canonical: CanonicalCalls,
+}
+
+/// The calls of a graph in the form in which patterns are matched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CanonicalCalls {
+    /// The graph in canonical form. Its values have the numbers of the original graph.
+    pub graph: Value,
+    /// For each node and each number among its arguments, in order: the place of the number among the numbers of the canonical
+    /// call; `null` where no parameter of a pattern can stand for the number.
+    pub places: Vec<Vec<Option<usize>>>,
 }
 
 /// Request to apply passes to a graph and to time each call of a pass and the operations that it replaces.

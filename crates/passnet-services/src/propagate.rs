@@ -1,6 +1,6 @@
 //! Types of the values of graphs, as PyTorch computes them.
 
-use passnet_graph::{Target, Type, TypeCountError, TypedGraph, wire};
+use passnet_graph::{CanonicalCountError, Target, Type, TypeCountError, TypedGraph, wire};
 use passnet_record::services::{InputType, PropagateReply, PropagateRequest};
 use passnet_run::GraphSample;
 
@@ -22,6 +22,12 @@ pub enum PropagateError {
     /// The answer has another number of types than the graph has values.
     #[error(transparent)]
     Count(#[from] TypeCountError),
+    /// The canonical form in the answer is not that of the graph.
+    #[error(transparent)]
+    Canonical(#[from] CanonicalCountError),
+    /// The canonical form in the answer is not a graph.
+    #[error("canonical form: {0}")]
+    Wire(#[from] wire::WireError),
 }
 
 /// Derives the types of all graphs on the target, whose device need not be present. The target matters because strides differ between
@@ -77,7 +83,8 @@ impl Propagator {
             }
             error => PropagateError::Helper(error),
         })?;
-        Ok(TypedGraph::new(graph, reply.values)?)
+        let canonical = wire::from_value(&reply.canonical.graph)?;
+        Ok(TypedGraph::new(graph, reply.values)?.with_canonical(canonical, reply.canonical.places)?)
     }
 }
 
@@ -93,7 +100,9 @@ mod tests {
 import json, sys
 for line in sys.stdin:
     graph = json.loads(line)['graph']
-    print(json.dumps({'values': [None] * (len(graph['inputs']) + len(graph['nodes']))}), flush=True)
+    canonical = {'graph': graph, 'places': [[] for _ in graph['nodes']]}
+    values = [None] * (len(graph['inputs']) + len(graph['nodes']))
+    print(json.dumps({'values': values, 'canonical': canonical}), flush=True)
 ";
 
     /// Patterns are written from typed graphs: a graph that was captured on a CPU runs on CUDA with other devices in it.

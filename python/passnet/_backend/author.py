@@ -15,7 +15,7 @@ from passnet import _native
 from passnet._backend.cache import Store, key_of
 from passnet._backend.modes import in_other_modes
 from passnet._backend.sources import load_passes
-from passnet._passes.canonical import OpaqueEncoder, function_name
+from passnet._passes.canonical import OpaqueEncoder, canonical_calls, function_name
 from passnet._passes.load import Pass
 from passnet._passes.wire import VERSION
 
@@ -62,7 +62,8 @@ def author_passes(
     texts = store.read(key) if store is not None else None
     if texts is None:
         try:
-            texts = _native.write_passes(wire, types, target, judged)
+            canonical = json.dumps(canonical_calls(graph))
+            texts = _native.write_passes(wire, types, target, judged, canonical)
         except ValueError as error:
             raise NotAuthoredError(f"the graph cannot be given to the author: {error}") from None
         if store is not None:

@@ -1,7 +1,9 @@
-"""Finds the types of all values of graphs by a run on tensors without content.
+"""Finds the types of all values of graphs by a run on tensors without content, and the canonical form of their calls.
 
 `python -m passnet._services.propagate` reads one graph per line, `{"graph": WIRE, "inputs": [{"shape", "dtype"}, ...], "device": D}`,
-and writes one line for each: `{"values": [TYPE, ...]}` with the types of inputs and nodes in order. The type of a tensor is
+and writes one line for each: `{"values": [TYPE, ...], "canonical": CALLS}` with the types of inputs and nodes in order. `CALLS` is
+`{"graph": WIRE, "places": [[PLACE, ...], ...]}`: the graph in canonical form, and the places of the numbers of each call in it
+(`passnet._passes.canonical`). The type of a tensor is
 `{"shape", "stride", "dtype"}`, of a tensor in host memory if `D` is not `cpu` `{"host": {...}}`, of a list `{"list": [...]}`, and of an
 integer `{"int": n}`. The type of any other value, and of all values after a failed call, is `null`. `D` is `cpu` or `cuda`; the
 machine does not need the device.
@@ -16,7 +18,8 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 
-from passnet._passes.wire import to_graph_module
+from passnet._passes.canonical import canonical_calls
+from passnet._passes.wire import to_graph, to_graph_module
 from passnet._services.serve import serve
 
 _BATCH_NORMS = frozenset((torch.nn.functional.batch_norm, torch.batch_norm))
@@ -93,7 +96,8 @@ def _type(value: Any, device: str) -> Any:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    return {"values": propagate(request["graph"], request["inputs"], request["device"])}
+    values = propagate(request["graph"], request["inputs"], request["device"])
+    return {"values": values, "canonical": canonical_calls(to_graph(request["graph"]))}
 
 
 if __name__ == "__main__":

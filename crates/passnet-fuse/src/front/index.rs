@@ -147,19 +147,24 @@ impl Index {
 
     /// Returns the smallest and the largest value; `None` if the index contains a value from a tensor.
     pub(crate) fn range(&self, vars: &Vars) -> Option<(i64, i64)> {
+        self.range_with(vars, |_| None)
+    }
+
+    /// Returns the range, with the range of a value from a tensor by its extent.
+    fn range_with(&self, vars: &Vars, values: fn(i64) -> Option<(i64, i64)>) -> Option<(i64, i64)> {
         let mut range = (self.constant, self.constant);
         for (term, factor) in &self.terms {
             let (low, high) = match term {
                 Term::Var(var) => (0, vars.extent(*var) - 1),
                 Term::Div(inner, by) => {
-                    let (low, high) = inner.range(vars)?;
+                    let (low, high) = inner.range_with(vars, values)?;
                     (low.div_euclid(*by), high.div_euclid(*by))
                 }
                 Term::Mod(inner, by) => {
-                    inner.range(vars)?;
+                    inner.range_with(vars, values)?;
                     (0, by - 1)
                 }
-                Term::Value { .. } => return None,
+                Term::Value { extent, .. } => values(*extent)?,
             };
             let (a, b) = (low * factor, high * factor);
             range = (range.0 + a.min(b), range.1 + a.max(b));
@@ -232,9 +237,9 @@ impl Index {
     }
 
     /// Returns how often `by` has to be added so that the index is never negative: the divisions of C++ and Triton round towards
-    /// zero.
+    /// zero. A value from a tensor counts as a valid place: any other has no result.
     fn turns_below_zero(&self, by: i64, vars: &Vars) -> i64 {
-        self.range(vars).map_or(0, |(least, _)| -least.min(0).div_euclid(by))
+        self.range_with(vars, |extent| Some((0, extent - 1))).map_or(0, |(least, _)| -least.min(0).div_euclid(by))
     }
 
     /// Returns the index with `dims[i]` in place of variable `i`.
@@ -324,7 +329,7 @@ mod tests {
                 Term::Var(var) => at[*var as usize],
                 Term::Div(inner, by) => value(inner, at).div_euclid(*by),
                 Term::Mod(inner, by) => value(inner, at).rem_euclid(*by),
-                Term::Value { .. } => unreachable!("none is built here"),
+                Term::Value { expr, .. } => at[*expr as usize],
             };
             sum + value * factor
         })
@@ -361,28 +366,30 @@ mod tests {
     proptest! {
         #[test]
         fn simplification_keeps_the_value(
-            factors in prop::collection::vec(-40_i64..40, 3),
+            factors in prop::collection::vec(-40_i64..40, 4),
             constant in -50_i64..50,
             by in 1_i64..30,
             then in 1_i64..12,
-            at in (0_i64..4, 0_i64..6, 0_i64..8),
+            at in (0_i64..4, 0_i64..6, 0_i64..8, 0_i64..5),
         ) {
             let mut vars = Vars::default();
-            let dims: Vec<Index> = [4, 6, 8].into_iter().map(|extent| vars.fresh(extent)).collect();
+            let mut dims: Vec<Index> = [4, 6, 8].into_iter().map(|extent| vars.fresh(extent)).collect();
+            dims.push(Index::term(Term::Value { expr: 3, wrap: 0, extent: 5 }));
             let index = offset(&dims, &factors).plus_constant(constant);
-            let at = [at.0, at.1, at.2];
+            let at = [at.0, at.1, at.2, at.3];
             let plain = value(&index, &at);
             prop_assert_eq!(value(&index.div(by, &vars), &at), plain.div_euclid(by));
             prop_assert_eq!(value(&index.rem(by, &vars), &at), plain.rem_euclid(by));
             let nested = index.div(by, &vars).rem(then, &vars);
             prop_assert_eq!(value(&nested, &at), plain.div_euclid(by).rem_euclid(then));
-            let (low, high) = nested.range(&vars).unwrap();
+            let range = |index: &Index| index.range_with(&vars, |extent| Some((0, extent - 1))).unwrap();
+            let (low, high) = range(&nested);
             prop_assert!((low..=high).contains(&value(&nested, &at)));
             for result in [index.div(by, &vars), index.rem(by, &vars), nested] {
                 let mut divides_below_zero = false;
                 result.for_each_term(&mut |term| {
                     if let Term::Div(inner, _) | Term::Mod(inner, _) = term {
-                        divides_below_zero |= inner.range(&vars).unwrap().0 < 0;
+                        divides_below_zero |= range(inner).0 < 0;
                     }
                 });
                 prop_assert!(!divides_below_zero, "{:?}", result);

@@ -17,7 +17,8 @@ use passnet_graph::{
 };
 
 use super::{
-    pattern::{PatternText, SharedPattern, constant, graph_of, share},
+    pattern::{PatternText, SharedPattern, graph_of, share},
+    pattern_printer::constant,
     region::RegionInput,
     schedule::schedule,
     site::{PassSite, Replacement},
@@ -125,7 +126,7 @@ impl PlannedPass {
             let replacement = match &first.replacement {
                 Replacement::Kernels(_) => Replacement::Kernels(schedule(&region, LoopForm::of(first.target))?),
                 Replacement::Views(_) => Replacement::Views(views_of(&region)?),
-                Replacement::Same => return None,
+                Replacement::Same(_) => return None,
             };
             let site = PassSite::new(typed, graph, region, replacement, first.target);
             (site.key() == first.key()).then_some(site)
@@ -182,7 +183,7 @@ impl PlannedPass {
     /// Returns whether the pass has a plan for a match.
     fn foresees(&self, task: &[TypedGraph], state: &RewrittenGraph, found: &Match, target: Target) -> bool {
         // A pass that only repeats the operations of its pattern needs no plan.
-        let is_same_as_pattern = matches!(self.sites[0].replacement, Replacement::Same);
+        let is_same_as_pattern = matches!(self.sites[0].replacement, Replacement::Same(_));
         is_same_as_pattern
             || (0..self.sites.len()).any(|number| {
                 let site = &self.sites[number];
@@ -254,7 +255,7 @@ fn by_containment(task: &[TypedGraph], passes: Vec<PlannedPass>) -> Vec<PlannedP
 /// Returns the nodes that a pass matches in the graphs of a task before anything is replaced, including its own sites.
 fn matched_nodes(task: &[TypedGraph], pass: &PlannedPass) -> BTreeSet<(usize, NodeId)> {
     let of_graph = |(graph, typed): (usize, &TypedGraph)| {
-        let matches = pass.find(typed.graph()).unwrap_or_default();
+        let matches = pass.find(typed.canonical()).unwrap_or_default();
         matches.into_iter().flat_map(|found| found.nodes).flatten().map(move |node| (graph, node)).collect::<Vec<_>>()
     };
     task.iter().enumerate().flat_map(of_graph).collect()
@@ -303,7 +304,7 @@ struct RewrittenGraph {
 
 impl RewrittenGraph {
     fn new(typed: &TypedGraph) -> Self {
-        let graph = typed.graph().clone();
+        let graph = typed.canonical().clone();
         let values: Vec<ValueId> = graph.inputs().chain(graph.nodes().map(|node| node.value)).collect();
         let types = values.iter().map(|&value| typed.type_of(value).clone()).collect();
         let origins = values.iter().map(|&value| graph.node_of(value)).collect();

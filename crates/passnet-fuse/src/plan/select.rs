@@ -6,6 +6,7 @@ use passnet_graph::{NodeId, Target, TypedGraph};
 
 use super::{
     dry_run::{DryRun, dry_run},
+    pattern::write_repeated,
     precision::find_fragile_nodes,
     region::{Copies, Region},
     schedule::schedule,
@@ -102,7 +103,7 @@ fn find_replacements(typed: &TypedGraph, target: Target, fixed: &Fixed) -> Vec<(
     if !fused.is_empty() && fused.iter().all(|(region, _)| is_cheap_alone(typed, region, target)) {
         // A view that stays as it is costs a call of Python. Other ways to replace a view cost as much as the kernel.
         if let Some(view) = find_lone_view(typed, target, &fixed.blocked) {
-            return vec![(view, Replacement::Same)];
+            return vec![repeated(typed, view)];
         }
     }
     let taken: BTreeSet<NodeId> = fused.iter().flat_map(|(region, _)| region.nodes.iter().copied()).collect();
@@ -116,7 +117,7 @@ fn find_replacements(typed: &TypedGraph, target: Target, fixed: &Fixed) -> Vec<(
     let bytes = |region: &Region| region.outputs.iter().map(|output| output.ty.nbytes()).sum::<i64>();
     let fused_and_views =
         || fused.into_iter().chain(all_views().filter(|(region, _)| pays(region)).map(viewed)).collect();
-    let lone_view = || find_lone_view(typed, target, &fixed.blocked).map(|region| (region, Replacement::Same));
+    let lone_view = || find_lone_view(typed, target, &fixed.blocked).map(|region| repeated(typed, region));
     // One match is enough, because a graph with a match does not count as failed.
     let smallest_slight = || slight.into_iter().filter_map(scheduled).min_by_key(|(region, _)| bytes(region));
     let smallest_copied =
@@ -132,6 +133,11 @@ fn find_replacements(typed: &TypedGraph, target: Target, fixed: &Fixed) -> Vec<(
         Box::new(|| smallest_copied().into_iter().collect()),
     ];
     ways.into_iter().map(|find| find()).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn repeated(typed: &TypedGraph, region: Region) -> (Region, Replacement) {
+    let body = write_repeated(typed, &region);
+    (region, Replacement::Same(body))
 }
 
 /// Returns whether the result of a view has another shape, other strides or another type than its argument.

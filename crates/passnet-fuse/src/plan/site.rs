@@ -32,15 +32,16 @@ pub(crate) struct PassSite {
 pub(crate) enum Replacement {
     Kernels(Program),
     Views(Vec<JoinedView>),
-    /// The same view as in the graph. It saves no time, but a graph that nothing matches counts as failed.
-    Same,
+    /// The same view as in the graph, with the body of the function that makes it. It saves no time, but a graph that nothing matches
+    /// counts as failed.
+    Same(String),
 }
 
 impl Replacement {
     fn program(&self) -> Option<&Program> {
         match self {
             Self::Kernels(program) => Some(program),
-            Self::Views(_) | Self::Same => None,
+            Self::Views(_) | Self::Same(_) => None,
         }
     }
 }
@@ -48,7 +49,8 @@ impl Replacement {
 /// Properties that all sites of a pass have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PatternKey {
-    pieces: Vec<String>,
+    /// The canonical form of the pattern.
+    form_of_calls: Vec<String>,
     /// For each result the input that it overwrites.
     overwritten: Vec<Option<BufferId>>,
     form: PatternForm,
@@ -88,10 +90,10 @@ impl PassSite {
         let form = match &self.replacement {
             Replacement::Kernels(_) => PatternForm::Kernels,
             Replacement::Views(views) => PatternForm::Views(views.iter().map(|view| view.input).collect()),
-            Replacement::Same => PatternForm::Same(self.pattern.constants.clone()),
+            Replacement::Same(_) => PatternForm::Same(self.pattern.constants.clone()),
         };
         PatternKey {
-            pieces: self.pattern.pieces.clone(),
+            form_of_calls: self.pattern.form.clone(),
             // The signature of the replacement depends on it: a result that is an input is returned and not
             // allocated.
             overwritten: self.region.outputs.iter().map(|output| output.input).collect(),
@@ -113,7 +115,7 @@ impl PassSite {
 
     pub(crate) fn views(&self) -> Option<&[JoinedView]> {
         match &self.replacement {
-            Replacement::Kernels(_) | Replacement::Same => None,
+            Replacement::Kernels(_) | Replacement::Same(_) => None,
             Replacement::Views(views) => Some(views),
         }
     }

@@ -2,7 +2,7 @@
 
 use passnet_fuse::{Choices, write_checked_passes, write_judged_parts, write_judged_passes};
 use passnet_graph::{Target, Type, TypedGraph, wire};
-use passnet_record::PassDirectory;
+use passnet_record::{PassDirectory, services::CanonicalCalls};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 /// Writes the passes of the built-in author for one graph.
@@ -10,15 +10,17 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 /// `graph` is in wire form (`docs/reference/graph-wire.md`), `types` a JSON list with the type of each value, inputs first, as
 /// `passnet._services.propagate` writes them. `target` is `cpu` or `cuda`. `judged` is `""`, `whole` or `parts`. A caller that compares
 /// each region with exact results uses `whole`, which also accepts operations whose rounding errors later operations amplify. It uses
-/// `parts` for a region that lost as a whole. Returns pairs of a name and the text of a pass, in the order of their application.
+/// `parts` for a region that lost as a whole. `canonical` is the JSON of `passnet._passes.canonical.canonical_calls`; without it, the calls
+/// count as canonical. Returns pairs of a name and the text of a pass, in the order of their application.
 #[pyfunction]
-#[pyo3(signature = (graph, types, target, judged=""))]
+#[pyo3(signature = (graph, types, target, judged="", canonical=None))]
 pub(super) fn write_passes(
     py: Python<'_>,
     graph: &str,
     types: &str,
     target: &str,
     judged: &str,
+    canonical: Option<&str>,
 ) -> PyResult<Vec<(String, String)>> {
     let target = match target {
         "cpu" => Target::Cpu,
@@ -33,16 +35,27 @@ pub(super) fn write_passes(
     };
     // Other threads of the user run meanwhile. A panic of the author is caught, because it would end the user's call. PyTorch then runs
     // the graph without passes.
-    let written = py.detach(|| std::panic::catch_unwind(|| passes_of(graph, types, target, write)));
+    let written = py.detach(|| std::panic::catch_unwind(|| passes_of(graph, types, canonical, target, write)));
     written.unwrap_or_else(|_| Err("the author panicked".to_owned())).map_err(PyValueError::new_err)
 }
 
 type Write = fn(&[TypedGraph], Target, &Choices) -> PassDirectory;
 
-fn passes_of(graph: &str, types: &str, target: Target, write: Write) -> Result<Vec<(String, String)>, String> {
+fn passes_of(
+    graph: &str,
+    types: &str,
+    canonical: Option<&str>,
+    target: Target,
+    write: Write,
+) -> Result<Vec<(String, String)>, String> {
     let graph = wire::from_json(graph).map_err(|error| error.to_string())?;
     let types: Vec<Type> = serde_json::from_str(types).map_err(|error| format!("types: {error}"))?;
-    let typed = TypedGraph::new(graph, types).map_err(|error| error.to_string())?;
+    let mut typed = TypedGraph::new(graph, types).map_err(|error| error.to_string())?;
+    if let Some(text) = canonical {
+        let calls: CanonicalCalls = serde_json::from_str(text).map_err(|error| format!("canonical form: {error}"))?;
+        let form = wire::from_value(&calls.graph).map_err(|error| format!("canonical form: {error}"))?;
+        typed = typed.with_canonical(form, calls.places).map_err(|error| error.to_string())?;
+    }
     let written = write(&[typed], target, &Choices::new());
     // A directory without passes has no order.
     let order = written.order().unwrap_or_default();

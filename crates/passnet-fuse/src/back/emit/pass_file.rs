@@ -25,8 +25,8 @@ pub(crate) fn pass_file(sites: &[PassSite], choices: &Choices) -> String {
     let patterns: Vec<&PatternText> = sites.iter().map(|site| &site.pattern).collect();
     let shared = share(&patterns);
     let signature = PassSignature::of(sites, &shared);
-    if sites.iter().all(|site| matches!(site.replacement, Replacement::Same)) {
-        return same(&signature.parameters, &shared.body);
+    if let Replacement::Same(repeated) = &sites[0].replacement {
+        return same(&signature.parameters, &shared.body, repeated);
     }
     let views: Vec<&[JoinedView]> = sites.iter().filter_map(PassSite::views).collect();
     let parts = match sites[0].target {
@@ -76,10 +76,8 @@ fn description(title: &str, site: &PassSite) -> String {
 }
 
 /// Returns the text of a pass that makes the same call as its pattern.
-fn same(parameters: &[String], body: &str) -> String {
+fn same(parameters: &[String], body: &str, repeated: &str) -> String {
     let parameters = parameters.join(", ");
-    // The tensor is contiguous where this view is chosen. A replacement must not call `reshape`, since it may copy.
-    let repeated = body.replace(".reshape(", ".view(");
     format!(
         "\"\"\"A view, as it was: the rest of the graph is work for libraries.\"\"\"\n\n\n\
          def pattern({parameters}):\n{body}\n\ndef replacement_args({parameters}):\n    return ({parameters},)\n\n\n\

@@ -182,7 +182,16 @@ impl<'g> Lowering<'g> {
             }
             Some(exponent) => {
                 let base = self.tensor(base)?;
-                self.map(ScalarFn::PowScalar(exponent.as_f64()), &[base], dtype)
+                let exponent = exponent.as_f64();
+                if self.target == Target::Cpu && dtype == DType::BFloat16 && (exponent == 3.0 || exponent == -2.0) {
+                    // Eager mode multiplies vectors of this type, and rounds each product.
+                    let square = self.map(ScalarFn::Binary(Binary::Mul), &[base, base], dtype)?;
+                    return match exponent {
+                        3.0 => self.map(ScalarFn::Binary(Binary::Mul), &[square, base], dtype),
+                        _ => self.map(ScalarFn::PowScalar(-1.0), &[square], dtype),
+                    };
+                }
+                self.map(ScalarFn::PowScalar(exponent), &[base], dtype)
             }
             None => {
                 let (base, exponent) = (self.operand(base, dtype)?, self.tensor(exponent)?);
