@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,19 @@ class Worker:
         message, self.block = self.receive()
         return message
 
-    def load(self, graph: torch.fx.Graph, device: str = "cpu", threads: int = 1, **candidate: Any) -> dict[str, Any]:
-        wire = from_graph(graph)
-        return self.request("load", graph=wire, device=device, threads=threads, candidate=candidate)
+    def load(
+        self,
+        graph: torch.fx.Graph,
+        device: str = "cpu",
+        threads: int = 1,
+        weights: Sequence[str] = (),
+        unchanged: Sequence[str] = (),
+        **candidate: Any,
+    ) -> dict[str, Any]:
+        inputs = {"weights": list(weights), "unchanged": list(unchanged)}
+        return self.request(
+            "load", graph=from_graph(graph), device=device, threads=threads, candidate=candidate, **inputs
+        )
 
     def inputs(self, number: int, **tensors: torch.Tensor) -> dict[str, Any]:
         descriptor, layouts = self.block_of(tensors)

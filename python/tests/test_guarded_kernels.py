@@ -69,6 +69,27 @@ def test_accesses_outside_of_arguments_are_named(
     assert all(note.startswith("violation:out_of_bounds:copy:") for note in seen)
 
 
+@pytest.mark.parametrize("weights", [[], ["x"]])
+def test_an_input_that_is_changed_and_restored_is_named(worker: Worker, write_passes: WritePasses, weights: list[str]):
+    text = STRAY.replace("const float* x", "float* x").replace(
+        "BODY", "const float v = x[3]; x[3] = 1; out[3] = x[3]; x[3] = v;"
+    )
+    directory = write_passes(stray=text)
+    graph = trace(lambda x: torch.sin(x))
+    worker.load(graph, weights=weights, unchanged=["x"], kind="passes", dir=str(directory), compiled=False)
+    worker.inputs(0, x=torch.ones(64))
+    assert "violation:writes_input:copy:x:12" in worker.call(poison=True)["notes"]
+
+
+def test_an_input_that_the_graph_changes_may_be_written_to(worker: Worker, write_passes: WritePasses):
+    text = STRAY.replace("const float* x", "float* x").replace("BODY", "x[3] = 1;").replace("torch.sin(x)", "x.sin_()")
+    directory = write_passes(stray=text)
+    worker.load(trace(lambda x: x.sin_()), unchanged=[], kind="passes", dir=str(directory), compiled=False)
+    worker.inputs(0, x=torch.ones(64))
+    notes = [note for _ in range(3) for note in worker.call(poison=True)["notes"]]
+    assert not [note for note in notes if note.startswith("violation:")]
+
+
 # Copies for checks begin or end at a closed page. In place, the bytes in front of the tensor are filled.
 HIDDEN = """
     uint64_t place; std::memcpy(&place, &x, 8);

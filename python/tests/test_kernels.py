@@ -212,6 +212,19 @@ def test_flags_that_bring_in_files_are_refused(tmp_path: Path):
         kernels.cpp("void f(float* x) { wait(); }", "void f(float* x)", flags=flags)
 
 
+def test_flags_are_judged_before_the_compiler_runs(monkeypatch: pytest.MonkeyPatch):
+    # The compiler loads a plugin before it reads the source.
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("the compiler ran"))
+    monkeypatch.setattr("passnet.kernels._compile._place", lambda *_: Path("absent"))
+    with pytest.raises(kernels.KernelRefusedError, match="the flag `-fplugin=x.so`"):
+        kernels.cpp("void f(float* x) { x[0] = 1; }", "void f(float* x)", flags=("-fplugin=x.so",))
+
+
+def test_a_kernel_does_not_depend_on_the_time_of_day():
+    with pytest.raises(kernels.KernelCompileError, match="__TIME__"):
+        kernels.cpp("void f(float* x) { x[0] = __TIME__[7]; }", "void f(float* x)")
+
+
 def test_a_changed_object_in_the_cache_is_not_loaded(cache: Path):
     """Neither damage nor an object of another user, even one whose digest is right."""
     x, out = torch.randn(8), torch.empty(8)

@@ -203,7 +203,7 @@ fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: 
         reverse_middle(out, R::SIZE);
     }
     if rule.is_drawn() && matches!(content, Content::Uneven | Content::Spikes) {
-        rows::change::<R>(meta, stream, content, out, |value| rule.within(value, 0.0, R::LARGE));
+        rows::change::<R>(meta, stream, content, out, |value| rule.within(value, 0.0, R::SPIKE));
     }
 }
 

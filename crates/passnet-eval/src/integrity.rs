@@ -94,22 +94,15 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
             "a kernel wrote past the end of a tensor; guard the last block with a mask or a bound".to_owned(),
         ),
         WatchFinding::StrayAccess { kernel, argument, offset, nbytes, is_write } => {
-            let inside = u64::try_from(*offset).is_ok_and(|offset| offset < *nbytes);
-            let access = if *is_write { "wrote to" } else { "read" };
-            let message = if inside {
-                format!(
-                    "the kernel `{kernel}` wrote to byte {offset} of `{argument}`, which its signature has as `const`; leave out \
-                     `const` where a kernel writes"
-                )
-            } else {
-                format!(
-                    "the kernel `{kernel}` {access} byte {offset} of `{argument}`, which has the bytes 0 to {}; a kernel accesses \
-                     its arguments only: check the bounds of its loops",
-                    nbytes.saturating_sub(1)
-                )
-            };
-            ("out_of_bounds", message)
+            ("out_of_bounds", stray_access((kernel, argument), (*offset, *nbytes), *is_write))
         }
+        WatchFinding::WritesInput { kernel, argument, offset } => (
+            "input_mutated",
+            format!(
+                "the kernel `{kernel}` wrote to byte {offset} of `{argument}`, an input that the graph does not change; write to \
+                 a tensor that the replacement function allocates, also for values that are needed only for a while"
+            ),
+        ),
         WatchFinding::FarAccess { kernel, place, access } => {
             let did = match access {
                 FarAccessKind::Read => format!("read {place}, far from all of its arguments"),
@@ -129,6 +122,22 @@ pub(crate) fn violation_seen(notes: &[WorkerNote]) -> Option<Failure> {
         }
     };
     Some(Failure::new(Status::Integrity, code, message))
+}
+
+/// Describes an access near an argument, or a write to a `const` argument.
+fn stray_access((kernel, argument): (&str, &str), (offset, nbytes): (i64, u64), is_write: bool) -> String {
+    if is_write && u64::try_from(offset).is_ok_and(|offset| offset < nbytes) {
+        return format!(
+            "the kernel `{kernel}` wrote to byte {offset} of `{argument}`, which its signature has as `const`; leave out `const` where \
+             a kernel writes"
+        );
+    }
+    let access = if is_write { "wrote to" } else { "read" };
+    format!(
+        "the kernel `{kernel}` {access} byte {offset} of `{argument}`, which has the bytes 0 to {}; a kernel accesses its arguments \
+         only: check the bounds of its loops",
+        nbytes.saturating_sub(1)
+    )
 }
 
 /// Returns a finding as a line of text. The line names the rule if it differs from the rule of `decisive`, which is already the code of

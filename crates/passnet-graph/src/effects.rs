@@ -63,6 +63,18 @@ pub(crate) fn is_effectful(graph: &Graph, node: &Node<'_>) -> bool {
     touches_global_state(node) || !mutated(graph, node).is_empty()
 }
 
+/// Returns whether a call may write to any of its arguments, although its name does not say so: statistics of normalisations, tables with
+/// a largest norm, and operators that are not PyTorch's.
+fn may_update_arguments(node: &Node<'_>) -> bool {
+    let Callee::Function(path) = node.callee else { return false };
+    let name = last_segment(path);
+    !(path.starts_with("torch.") || path.starts_with("operator."))
+        || path.starts_with("torch.ops.")
+        || name.contains("batch_norm")
+        || name.contains("instance_norm")
+        || name.contains("embedding")
+}
+
 fn is_in_place(graph: &Graph, node: &Node<'_>) -> bool {
     let target = node.callee.target();
     if let Callee::Function(path) = node.callee
@@ -199,6 +211,22 @@ impl<'g> MemoryUse<'g> {
         Self { graph, storage: AliasClasses::new(graph) }
     }
 
+    /// Returns the names of the inputs that the graph certainly leaves unchanged.
+    pub fn unchanged_inputs(&self) -> Vec<&'g str> {
+        let mut is_changed = vec![false; self.graph.num_values()];
+        for node in self.graph.nodes() {
+            let mut mark = |arg| {
+                self.graph.for_each_value(arg, &mut |value| is_changed[self.storage.class(value) as usize] = true);
+            };
+            if may_update_arguments(&node) {
+                node.all_args().for_each(&mut mark);
+            }
+            mutated(self.graph, &node).into_iter().for_each(mark);
+        }
+        let inputs = self.graph.inputs().zip(self.graph.input_names());
+        inputs.filter(|(value, _)| !is_changed[self.storage.class(*value) as usize]).map(|(_, name)| name).collect()
+    }
+
     /// Returns whether a call may change memory that one of the nodes reads or writes.
     pub fn changes<'n>(&self, node: &Node<'_>, nodes: impl IntoIterator<Item = &'n NodeId>) -> bool {
         let changed = mutated(self.graph, &self.graph.node(node.id));
@@ -238,4 +266,25 @@ pub(crate) fn live_uses(graph: &Graph, live: &[bool]) -> Vec<u32> {
         uses[value.index()] += 1;
     }
     uses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_that_no_call_may_change_are_unchanged() {
+        let mut b = Graph::builder();
+        let names = ["read", "view", "added", "out", "mean", "table", "custom"];
+        let [read, view, added, out, mean, table, custom] = names.map(|name| Arg::Value(b.input(name)));
+        let flat = b.call_method("flat", "view", &[view, Arg::Int(-1)], &[]).into();
+        let sum = b.call_function("sum", "torch.exp", &[read], &[("out", out)]).into();
+        b.call_method("a", "zero_", &[flat], &[]);
+        b.call_function("b", "operator.iadd", &[added, read], &[]);
+        b.call_function("c", "torch.batch_norm", &[sum, mean], &[]);
+        b.call_function("d", "torch.nn.functional.embedding", &[sum, table], &[]);
+        let last = b.call_function("e", "torch.ops.mine.update", &[custom], &[]);
+        let graph = b.finish(&[last.into()]).unwrap();
+        assert_eq!(MemoryUse::of(&graph).unchanged_inputs(), ["read"]);
+    }
 }

@@ -33,7 +33,9 @@ mod threads;
 pub use call::{call, hide_state, hides_state};
 pub use copy::copy_elements;
 pub use entry::Entry;
-pub use guard::{ALIGNMENT, GuardPlace, GuardedKernel, StrayAccess, TensorMemory, call_guarded, set_side, side};
+pub use guard::{
+    ALIGNMENT, GuardPlace, GuardedKernel, StrayAccess, TensorMemory, call_guarded, protect_inputs, set_side, side,
+};
 pub use keep::Access;
 pub use place::{LoadError, PlacedImage};
 pub use split::{Range, call_split};

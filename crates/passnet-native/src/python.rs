@@ -20,8 +20,8 @@ use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_
 use facts::ModuleFacts;
 use launch::{
     CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, collect_launches, guard_kernels,
-    judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged,
-    set_kernel_hook,
+    judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
+    kernels_are_judged, protect_inputs, set_kernel_hook,
 };
 use passnet_graph::matching::match_json;
 use poison::overwrite;
@@ -121,9 +121,9 @@ mod native {
     use super::{
         CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher,
         collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, has_content,
-        judge_device_code, judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches,
-        match_pattern, overwrite, prepare_namespaces, record_violation, recorded_violations,
-        restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, time_calls,
-        unshare_child_pid_namespace, write_passes,
+        judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
+        kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces, protect_inputs, record_violation,
+        recorded_violations, restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels,
+        set_kernel_hook, time_calls, unshare_child_pid_namespace, write_passes,
     };
 }

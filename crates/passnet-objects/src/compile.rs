@@ -34,10 +34,11 @@ pub const FINAL_FLAGS: &[&str] = &[
     "-fno-lto",
     "-g0",
     "-Wno-unknown-pragmas",
+    "-Werror=date-time",
 ];
 
 /// Version of the text, the flags and the rules for text: objects that were compiled under another version are not reused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Flag for kernels with stack memory that the launcher cannot clear: the stacks of OpenMP's threads, and arrays of dynamic size.
 pub const INITIALISE_LOCALS: &str = "-ftrivial-auto-var-init=zero";

@@ -55,6 +55,17 @@ const NO_FLAGS: &[&str] = &[
     "-ffile-prefix",
     "-fdirectives-only",
     "-flto",
+    "-fopt-info",
+    "-fsave-optimization",
+    "-fauto-profile",
+    "-fbranch-prob",
+    "-foffload",
+    "-fcallgraph",
+    "-fdiagnostics-format",
+    "-finput-charset",
+    "-fexec-charset",
+    "-fwide-exec-charset",
+    "-fself-test",
 ];
 
 /// Judges the flags that an author gives. Returns an empty list if all are allowed.
@@ -339,7 +350,17 @@ mod tests {
         for flag in ["-O2", "-ffast-math", "-mavx2", "-Delement=float", "-fopenmp", "-Wno-all"] {
             assert_eq!(judged(flag), 0, "{flag}");
         }
-        for flag in ["-include", "own.hpp", "@file", "-fplugin=x.so", "-Wa,--defsym", "-B/tmp", "-xc", "-isystem/tmp"] {
+        for flag in [
+            "-include",
+            "own.hpp",
+            "@file",
+            "-fplugin=x.so",
+            "-Wa,--defsym",
+            "-B/tmp",
+            "-xc",
+            "-isystem/tmp",
+            "-fopt-info-vec=x",
+        ] {
             assert_eq!(judged(flag), 1, "{flag}");
         }
     }

@@ -58,6 +58,7 @@ mod training;
 mod trial_times;
 mod tuning;
 mod verdict;
+mod watch_finding;
 mod worker_error;
 
 pub use addend::{Addend, add};
@@ -77,7 +78,7 @@ pub use message::{
     WorkerRequest, ZygoteInfo,
 };
 pub use named::UnknownChoice;
-pub use note::{FarAccessKind, Remark, UnknownNote, WatchFinding, WorkerNote};
+pub use note::{Remark, UnknownNote, WorkerNote};
 pub use pass_directory::{
     FilePathError, LIBRARY_MANIFEST, ORDER_FILE, OrderError, PASS_DIRECTORY_VERSION, PassDirectory,
 };
@@ -102,6 +103,7 @@ pub use verdict::{
     AgainstFloat64, Cost, Deviation, Evidence, GraphId, OutputComparison, RatioInterval, SideTiming, Timing, Usage,
     UsagePair, Verdict,
 };
+pub use watch_finding::{FarAccessKind, WatchFinding};
 pub use worker_error::{WorkerError, WorkerStage};
 
 /// Version of every persisted schema of this crate. It is raised when a field changes its meaning or is removed. A new optional field

@@ -157,6 +157,9 @@ pub enum WorkerRequest {
         /// Parameters of the graph that are state of the module, such as weights. All other parameters are arguments of each call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         weights: Vec<String>,
+        /// Parameters that the graph certainly leaves unchanged. In guarded calls, kernels cannot write to them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unchanged: Vec<String>,
     },
     /// Make sets of inputs from a shared block. The block's descriptor is sent with this frame.
     Inputs {

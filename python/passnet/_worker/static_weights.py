@@ -18,6 +18,7 @@ class StaticWeights:
         placeholders = [node for node in graph.nodes if node.op == "placeholder"]
         self._data = [index for index, node in enumerate(placeholders) if node.target not in wanted]
         self._places = {index: f"weight_{index}" for index in range(len(placeholders)) if index not in set(self._data)}
+        self._names = {index: node.target for index, node in enumerate(placeholders) if index in self._places}
         self._modules = [module]
         self._filled = False
         for index, attribute in self._places.items():
@@ -46,6 +47,11 @@ class StaticWeights:
     def data(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Returns the inputs of a set that are not weights."""
         return [tensors[index] for index in self._data]
+
+    def memory(self, names: Collection[str]) -> list[tuple[int, int]]:
+        """Returns the addresses and the numbers of bytes of the weights with these names."""
+        state = [getattr(self._modules[0], self._places[index]) for index, name in self._names.items() if name in names]
+        return [(tensor.data_ptr(), tensor.nbytes) for tensor in state]
 
     def write_back(self, tensors: Sequence[torch.Tensor]) -> None:
         """Copies the weights into a set of inputs after a call, so that a change is noticed as for any other input."""

@@ -7,7 +7,7 @@ import math
 import mmap
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -108,6 +108,14 @@ class InputSet:
         start, end, dtype, _ = self._places[index]
         storage = self._storages[index]
         return torch.empty(0, dtype=dtype, device=self._device).set_(storage, 0, ((end - start) // dtype.itemsize,))
+
+    def memory(self, names: Collection[str]) -> list[tuple[int, int]]:
+        """Returns the addresses and the numbers of bytes of the tensors with these names."""
+        return [
+            (storage.data_ptr(), end - start)
+            for name, storage, (start, end, _, _) in zip(self.names, self._storages, self._places, strict=True)
+            if name in names
+        ]
 
     def restore(self) -> None:
         """Restores the initial content of all tensors."""

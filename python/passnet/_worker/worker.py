@@ -10,7 +10,7 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -64,6 +64,8 @@ class Worker:
         self.first_compiles: DirectGraph | None = None
         self.is_eager = False
         self.weights: StaticWeights | None = None
+        # Names of inputs that the graph leaves unchanged.
+        self.unchanged: Collection[str] = ()
         self.graph: dict[str, Any] = {}
         self.load_ns = 0
         self.first_call_ns: int | None = None
@@ -82,6 +84,7 @@ class Worker:
             case {"type": "load", "graph": graph, "device": device, "threads": threads, "candidate": candidate}:
                 # Set once for this process, before any module of a pass is imported.
                 _native.judge_kernels(message.get("judge_kernels", True))
+                self.unchanged = frozenset(message.get("unchanged", ()))
                 return self.load(graph, device, threads, candidate, message.get("weights", ())), None
             case {"type": "inputs", "set": first, "count": count, "stride": stride, "tensors": layouts} if (
                 descriptor is not None
@@ -205,7 +208,7 @@ class Worker:
                 self.stage = "import"
                 directory = PassDirectory.load(path)
                 self.stage = "rewrite"
-                rewriting = rewrite(_copy(module), directory.passes)
+                rewriting = rewrite(torch.fx.GraphModule(module, copy.deepcopy(module.graph)), directory.passes)
                 if any(report.matches for report in rewriting.passes) and directory.uses(
                     triton_interpreter.is_interpreted
                 ):
@@ -235,6 +238,7 @@ class Worker:
         self.forget_last_call()
         if watching.poison:
             inputs.guard()
+            self.protect(inputs)
         self.stage = "run"
         self.seed_generators(seed)
         begin = time.monotonic_ns()
@@ -299,6 +303,7 @@ class Worker:
             self.seed_generators(seed)
 
         self.forget_last_call()
+        self.protect(*pools.sets)
         self.stage = "run"
         self.seed_generators(seed)
         # Objects that survive this collection are excluded from the next one. Its time must not depend on the imports of a
@@ -369,6 +374,11 @@ class Worker:
         """Returns the arguments of a call with a set of inputs. The weights of the module do not change."""
         return inputs.tensors if self.weights is None else self.weights.data(inputs.tensors)
 
+    def protect(self, *sets: tensors.InputSet) -> None:
+        """Makes the inputs that the graph leaves unchanged read-only for C++ kernels in guarded calls."""
+        state = [] if self.weights is None else self.weights.memory(self.unchanged)
+        _native.protect_inputs(sum((inputs.memory(self.unchanged) for inputs in sets), state))
+
     def input_set(self, number: int) -> tensors.InputSet:
         try:
             return self.sets[number]
@@ -388,7 +398,3 @@ class Worker:
     def synchronize(self) -> None:
         if self.device.type == "cuda":
             _native.cuda_synchronize()
-
-
-def _copy(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    return torch.fx.GraphModule(module, copy.deepcopy(module.graph))

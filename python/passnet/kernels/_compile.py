@@ -42,10 +42,13 @@ def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str
     if library is not None:
         return library
     given, initialise = list(flags), False
+    # Before the compiler runs, because flags such as `-fplugin` make it load code.
+    if refused := _native.judge_kernel_source(given, source):
+        raise refusal(refused)
     while True:
         preprocessed, compiled = _run(text, [*_native.kernel_flags(given, initialise), "-c", "-save-temps=obj"])
         library, findings = _judged(compiled)
-        findings = [*_native.judge_kernel_text(given, source, preprocessed, mark), *findings]
+        findings = [*_native.judge_kernel_text(preprocessed, mark), *findings]
         if findings:
             raise refusal(findings)
         if library.has_bounded_stack or initialise:

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use passnet_graph::MemoryUse;
 use passnet_record::{
     CandidateSpec, Cost, Depth, Evidence, LoadReport, Mode, OutputComparison, Remark, Status, Timing, Watch, Weights,
     WorkerReply, WorkerRequest,
@@ -180,6 +181,10 @@ impl<'a> GraphEvaluation<'a> {
             weights: match settings.weights {
                 Weights::Inputs => Vec::new(),
                 Weights::Static => self.sample.weights().map(str::to_owned).collect(),
+            },
+            unchanged: match self.machine.options.defences.storage {
+                true => MemoryUse::of(self.sample.graph()).unchanged_inputs().into_iter().map(str::to_owned).collect(),
+                false => Vec::new(),
             },
         };
         worker.send(&request, None, self.deadline)

@@ -9,6 +9,8 @@ pub(super) trait Real: Send + Sync {
     const TINY: f64;
     /// Bound of the `large` content.
     const LARGE: f64;
+    /// Largest value of a spike. In the wider types, every spike with a positive sign is beyond the range of `float16`.
+    const SPIKE: f64;
     /// Size in bytes.
     const SIZE: usize;
 
@@ -23,10 +25,11 @@ pub(super) trait Real: Send + Sync {
 }
 
 macro_rules! real {
-    ($float:ty, $size:literal, $tiny:expr, $large:literal, $from:expr, $to:expr) => {
+    ($float:ty, $size:literal, $tiny:expr, $large:literal, $spike:literal, $from:expr, $to:expr) => {
         impl Real for $float {
             const TINY: f64 = $tiny;
             const LARGE: f64 = $large;
+            const SPIKE: f64 = $spike;
             const SIZE: usize = $size;
 
             fn round(value: f64) -> f64 {
@@ -48,10 +51,10 @@ macro_rules! real {
     };
 }
 
-real!(f64, 8, f64::MIN_POSITIVE, 1e4, |v| v, |v| v);
-real!(f32, 4, f32::MIN_POSITIVE as f64, 1e4, |v| v as f32, f64::from);
-real!(f16, 2, 6.103_515_625e-5, 1e3, f16::from_f64, f16::to_f64);
-real!(bf16, 2, f32::MIN_POSITIVE as f64, 1e4, bf16::from_f64, bf16::to_f64);
+real!(f64, 8, f64::MIN_POSITIVE, 1e4, 3e5, |v| v, |v| v);
+real!(f32, 4, f32::MIN_POSITIVE as f64, 1e4, 3e5, |v| v as f32, f64::from);
+real!(f16, 2, 6.103_515_625e-5, 1e3, 1e3, f16::from_f64, f16::to_f64);
+real!(bf16, 2, f32::MIN_POSITIVE as f64, 1e4, 3e5, bf16::from_f64, bf16::to_f64);
 
 /// Writes the nearest value of a floating-point type. Other types are left unchanged.
 pub(super) fn store(dtype: DType, value: f64, out: &mut [u8]) {

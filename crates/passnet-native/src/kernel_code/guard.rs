@@ -8,6 +8,7 @@
 //! recorded, the pages are opened, and the kernel continues. The call ends normally, but its results are not used.
 
 mod fault;
+mod inputs;
 mod memory;
 mod reach;
 mod region;
@@ -20,6 +21,7 @@ use std::{
     },
 };
 
+pub use inputs::protect_inputs;
 pub use memory::{ALIGNMENT, GuardPlace, StrayAccess, TensorMemory};
 use region::{GUARD, OverlapCopy};
 
@@ -113,6 +115,7 @@ pub unsafe fn call_guarded(
     work: impl FnOnce(&[u64]),
 ) -> io::Result<Option<StrayAccess>> {
     let _one = CALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let tensors = &inputs::without_writes_to_inputs(tensors);
     if tensors.iter().map(|tensor| tensor.nbytes).sum::<usize>() > MOST_BYTES {
         work(words);
         return Ok(None);

@@ -52,6 +52,12 @@ pub(crate) fn guard_kernels(side: Option<&str>) -> PyResult<()> {
     Ok(())
 }
 
+/// Sets the memory that C++ kernels cannot write to in guarded calls from now on: addresses and numbers of bytes of inputs.
+#[pyfunction]
+pub(crate) fn protect_inputs(memory: Vec<(usize, usize)>) {
+    kernel_code::protect_inputs(memory.into_iter().map(|(address, nbytes)| address..address + nbytes).collect());
+}
+
 pub(super) fn is_hooked() -> bool {
     IS_HOOKED.load(Ordering::Relaxed)
 }
@@ -137,6 +143,12 @@ impl CppLauncher {
             unsafe { kernel_code::call_guarded(words, &tensors, side, callee, |words| self.function.run(py, words))? };
         let kernel = &self.signature.name;
         match stray {
+            Some(StrayAccess::Near { parameter, offset, nbytes, is_write: true })
+                if (0..nbytes as i64).contains(&offset) && self.signature.is_written(parameter) =>
+            {
+                let argument = self.signature.parameter(parameter);
+                violations::record(&format!("writes_input:{kernel}:{argument}:{offset}"));
+            }
             Some(StrayAccess::Near { parameter, offset, nbytes, is_write }) => {
                 let argument = self.signature.parameter(parameter);
                 let access = if is_write { "write" } else { "read" };

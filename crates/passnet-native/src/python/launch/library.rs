@@ -55,12 +55,18 @@ pub(crate) fn kernel_flags(flags: Vec<String>, initialise: bool) -> Vec<String> 
     compile::flags(&flags, initialise)
 }
 
-/// Returns the findings about the flags and the text of a kernel, before and after preprocessing.
+/// Returns the findings about the flags and the text of a kernel before the compiler gets them.
 #[pyfunction]
-pub(crate) fn judge_kernel_text(flags: Vec<String>, source: &str, preprocessed: &str, mark: &str) -> Vec<String> {
+pub(crate) fn judge_kernel_source(flags: Vec<String>, source: &str) -> Vec<String> {
     let mut findings = source::judge_flags(&flags);
     findings.extend(source::judge_raw(source));
-    findings.extend(source::judge_preprocessed(preprocessed, mark).err().unwrap_or_default());
+    findings.iter().map(ObjectFinding::to_string).collect()
+}
+
+/// Returns the findings about the preprocessed text of a kernel.
+#[pyfunction]
+pub(crate) fn judge_kernel_text(preprocessed: &str, mark: &str) -> Vec<String> {
+    let findings = source::judge_preprocessed(preprocessed, mark).err().unwrap_or_default();
     findings.iter().map(ObjectFinding::to_string).collect()
 }
 
