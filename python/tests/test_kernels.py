@@ -216,7 +216,7 @@ def test_flags_are_judged_before_the_compiler_runs(monkeypatch: pytest.MonkeyPat
     # The compiler loads a plugin before it reads the source.
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("the compiler ran"))
     monkeypatch.setattr("passnet.kernels._compile._place", lambda *_: Path("absent"))
-    with pytest.raises(kernels.KernelRefusedError, match="the flag `-fplugin=x.so`"):
+    with pytest.raises(kernels.KernelRefusedError, match="the flag `-fplugin=x"):
         kernels.cpp("void f(float* x) { x[0] = 1; }", "void f(float* x)", flags=("-fplugin=x.so",))
 
 
