@@ -1,9 +1,14 @@
 """Profiles of a call."""
 
+import textwrap
 import time
+from pathlib import Path
 
 import torch
 
+from passnet._passes import wire
+from passnet._passes.trace import trace_pattern
+from passnet._services import profiled_call
 from passnet._worker.profile import profiled
 
 
@@ -30,3 +35,38 @@ def test_rows_are_per_call():
     profile = profiled(call, call, cuda=False)
     (relu,) = [row for row in profile["host"] if row["name"] == "aten::relu"]
     assert relu["count"] == 2
+
+
+def test_a_call_for_a_tool_runs_the_passes(tmp_path: Path):
+    passes = {
+        "noisy.py": """
+            def pattern(x):
+                return torch.relu(x)
+
+            def replacement_args(x):
+                return (x,)
+
+            def replacement_func():
+                return noisy
+
+            def noisy(x):
+                with open({!r}, "a") as file:
+                    file.write("called\\n")
+                return torch.relu(x)
+            """,
+        "sorted_output_pass_rule_names.json": '["noisy"]',
+    }
+    log = tmp_path / "log.txt"
+    passes["noisy.py"] = "import torch\n" + textwrap.dedent(passes["noisy.py"].replace("{!r}", repr(str(log))))
+    request = {
+        "graph": wire.from_graph(trace_pattern(lambda x: torch.relu(x) + 1)),
+        "inputs": [{"name": "x", "dtype": "float32", "shape": [4], "device": "cpu"}],
+        "device": "cpu",
+        "threads": 1,
+        "lock": "",
+        "passes": passes,
+    }
+    profiled_call.call(request, 2)
+    assert log.read_text().count("called") == 3
+    profiled_call.call({**request, "passes": {}}, 1)
+    assert log.read_text().count("called") == 3

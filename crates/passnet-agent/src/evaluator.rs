@@ -34,6 +34,7 @@ pub struct Evaluator {
     propagator: Arc<Propagator>,
     precheck: Option<Arc<CpuPrecheck>>,
     fleet: Option<Fleet>,
+    profile_tools: bool,
 }
 
 /// Devices elsewhere that evaluate in place of the referee.
@@ -97,6 +98,7 @@ impl Evaluator {
             propagator: Arc::new(propagator),
             precheck: None,
             fleet: None,
+            profile_tools: false,
         }
     }
 
@@ -129,6 +131,18 @@ impl Evaluator {
             self.precheck = Some(Arc::new(CpuPrecheck::new(&self.referee)?));
         }
         Ok(self)
+    }
+
+    /// Lets the tool `profile` run `ncu` and `compute-sanitizer`, which run passes outside of the sandbox.
+    #[must_use]
+    pub fn with_profile_tools(mut self, is_wanted: bool) -> Self {
+        self.profile_tools = is_wanted;
+        self
+    }
+
+    /// Returns whether `profile` runs `ncu` and `compute-sanitizer`.
+    pub(crate) fn has_profile_tools(&self) -> bool {
+        self.profile_tools
     }
 
     /// Returns the referee.

@@ -40,6 +40,7 @@ mod devices;
 pub mod env;
 mod evaluation;
 mod evaluator;
+mod gpu_tools;
 mod graph_facts;
 mod journal;
 mod machine_facts;

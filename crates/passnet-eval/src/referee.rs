@@ -211,6 +211,16 @@ impl Referee {
         })
     }
 
+    /// Does other work on the device while no measurement runs.
+    ///
+    /// # Errors
+    /// If the device cannot be locked, or the referee is halted meanwhile.
+    pub fn with_device<T>(&self, work: impl FnOnce() -> T) -> Result<T, EvalError> {
+        let acquired = self.machine.lock.acquire(|| self.machine.launcher.is_halted())?;
+        let (_measuring, _waited) = acquired.ok_or(ZygoteError::Halted)?;
+        Ok(work())
+    }
+
     /// Returns the patterns of the passes of a directory, or why there are none. The directory is checked by the rules
     /// and imported in a worker like those of an evaluation.
     ///

@@ -37,6 +37,8 @@ pub struct AgentRunArgs {
     #[arg(long, value_name = "N")]
     pub evaluations: Option<usize>,
     #[command(flatten)]
+    pub tools: ToolArgs,
+    #[command(flatten)]
     pub selection: SelectionArgs,
     #[command(flatten)]
     pub server: ModelArgs,
@@ -44,6 +46,16 @@ pub struct AgentRunArgs {
     pub attempt: AttemptArgs,
     #[command(flatten)]
     pub measure: MeasureArgs,
+}
+
+/// Tools of a model that are off by default.
+#[derive(Args)]
+pub struct ToolArgs {
+    /// Let the tool `profile` also run `ncu` and `compute-sanitizer`. They run passes outside of the sandbox, with your rights
+    ///
+    /// Passes that break an integrity rule are not run. Use it on a machine without secrets, where you would run these passes yourself.
+    #[arg(long)]
+    pub profile_tools: bool,
 }
 
 /// Address of the model and settings of its requests.

@@ -35,7 +35,7 @@ use passnet_author::Target;
 use passnet_record::{AuthorSpec, Device, Mode};
 use passnet_score::WeightTable;
 
-pub use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs};
+pub use self::agent::{AgentCommand, AgentRunArgs, AttemptArgs, ModelArgs, ReplayArgs, ToolArgs};
 pub use self::authors::{author_kinds, author_names};
 pub use self::bisect::BisectArgs;
 pub use self::dataset::{

@@ -7,6 +7,7 @@ use passnet_agent::corpus::By;
 use passnet_record::agent::Style;
 
 use super::{
+    agent::ToolArgs,
     fleet::EnvFleetArgs,
     shared::{Choice, MeasureArgs, SelectionArgs, choice, share},
 };
@@ -202,6 +203,8 @@ pub struct EnvServeArgs {
     /// Serve HTTP on this address instead of the standard streams; port 0 chooses a free port
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
+    #[command(flatten)]
+    pub tools: ToolArgs,
     #[command(flatten)]
     pub selection: SelectionArgs,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use passnet_eval::{Candidate, EvalError};
 use passnet_record::{PassDirectory, Profile, ProfileRow, Reason};
 use passnet_run::GraphSample;
 
-use crate::{evaluator::Evaluator, shorten::shortened};
+use crate::{evaluator::Evaluator, gpu_tools, shorten::shortened};
 
 /// Maximum rows of each kind.
 const ROWS: usize = 8;
@@ -25,12 +25,22 @@ pub(super) fn profile(
     );
     let eager = evaluator.profile(graph, &Candidate::Eager)?;
     describe(&mut text, "eager", &eager);
-    if passes.files().is_empty() {
-        return Ok((text, eager.is_ok()));
+    let is_ok = if passes.files().is_empty() {
+        eager.is_ok()
+    } else {
+        let rewritten = evaluator.profile(graph, &Candidate::Passes(passes.clone()))?;
+        describe(&mut text, "passes", &rewritten);
+        rewritten.is_ok()
+    };
+    // Also after a call that failed: a wrong access is a likely cause.
+    if evaluator.has_profile_tools() {
+        let report = gpu_tools::watch(evaluator, graph, &passes)?;
+        let side = if passes.files().is_empty() { "eager" } else { "passes" };
+        // A report has numbers and texts only, so it can be written.
+        let json = serde_json::to_string(&report).unwrap_or_default();
+        text.push_str(&format!("\nncu and compute-sanitizer, {side}:\n{json}\n"));
     }
-    let rewritten = evaluator.profile(graph, &Candidate::Passes(passes))?;
-    describe(&mut text, "passes", &rewritten);
-    Ok((text, rewritten.is_ok()))
+    Ok((text, is_ok))
 }
 
 fn describe(text: &mut String, side: &str, profile: &Result<Profile, Reason>) {

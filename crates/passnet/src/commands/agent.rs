@@ -17,7 +17,6 @@ use passnet_agent::{
     task_table,
 };
 use passnet_dataset::open_suite;
-use passnet_eval::Referee;
 use passnet_run::{Suite, plain_name};
 
 pub(crate) use self::client::client;
@@ -44,24 +43,24 @@ fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
     let model = client(&args.model, &args.server)?;
     let stop = stop_flag()?;
     let referee = referee::start(&args.measure, args.evaluations)?;
-    let outcome = attempt_suite(referee, &suite, &model, &options, &directory, &stop)?;
+    fs_err::create_dir_all(&directory)?;
+    let cache = VerdictCache::open(&directory.join("verdicts.jsonl"))?;
+    let evaluator = Evaluator::new(referee, cache).with_cpu_precheck()?.with_profile_tools(args.tools.profile_tools);
+    let outcome = attempt_suite(&evaluator, &suite, &model, &options, &directory, &stop)?;
     finish(&outcome, &directory)
 }
 
 /// Runs the attempts with a progress line.
 fn attempt_suite(
-    referee: Referee,
+    evaluator: &Evaluator,
     suite: &Suite,
     model: &dyn LanguageModel,
     options: &RunOptions,
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<AgentRunOutcome> {
-    fs_err::create_dir_all(directory)?;
-    let evaluator =
-        Evaluator::new(referee, VerdictCache::open(&directory.join("verdicts.jsonl"))?).with_cpu_precheck()?;
     let line = AgentLine::new(suite.record.tasks.len() * options.attempts as usize);
-    let outcome = passnet_agent::run(&evaluator, suite, model, options, directory, stop, &|update| line.show(&update));
+    let outcome = passnet_agent::run(evaluator, suite, model, options, directory, stop, &|update| line.show(&update));
     line.finish();
     let outcome = outcome.with_context(|| format!("run in {}", directory.display()))?;
     Ok(outcome)

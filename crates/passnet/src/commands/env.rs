@@ -94,7 +94,8 @@ fn server(args: &EnvServeArgs) -> Result<EnvServer> {
         None => Evaluator::new(referee::start(&args.measure, args.evaluations)?, cache),
     };
     let options = EnvOptions { steps: args.steps, templates, remeasure: !args.no_remeasure };
-    Ok(EnvServer::new(suite, evaluator.with_cpu_precheck()?, options))
+    let evaluator = evaluator.with_cpu_precheck()?.with_profile_tools(args.tools.profile_tools);
+    Ok(EnvServer::new(suite, evaluator, options))
 }
 
 /// Returns the evaluator on the devices of a fleet. This machine needs PyTorch, for types and the CPU pre-check, but no device.
