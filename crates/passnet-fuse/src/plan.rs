@@ -10,6 +10,7 @@ pub(crate) mod pattern;
 mod pattern_printer;
 pub(crate) mod precision;
 pub(crate) mod region;
+mod rewritten;
 pub(crate) mod running;
 pub(crate) mod schedule;
 pub(crate) mod select;

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{
-    Arg, Builder, Graph, NodeId, Target, Type, TypedGraph, ValueId,
+    Arg, Graph, MemoryUse, NodeId, Target, Type, TypedGraph,
     matching::{self, Match, PreparedGraph, SearchLimits},
 };
 
@@ -20,6 +20,7 @@ use super::{
     pattern::{PatternText, SharedPattern, graph_of, share},
     pattern_printer::constant,
     region::RegionInput,
+    rewritten::RewrittenGraph,
     schedule::schedule,
     site::{PassSite, Replacement},
     stage::LoopForm,
@@ -32,7 +33,8 @@ pub(crate) struct DryRun {
     /// Passes in the order in which they are to be applied. Passes that would match a place that they cannot compute, or a
     /// node that must stay in its graph, are left out.
     pub(crate) passes: Vec<Vec<PassSite>>,
-    /// By graph: operations of passes that are not written, because another graph with the same operations cannot use them.
+    /// By graph: operations of passes that are not written, because another graph with the same operations cannot use them, or because
+    /// the matcher refuses them.
     pub(crate) blocked: Vec<BTreeSet<NodeId>>,
 }
 
@@ -44,9 +46,10 @@ pub(crate) fn dry_run(
     kept: &[BTreeSet<NodeId>],
 ) -> DryRun {
     let passes: Vec<PlannedPass> = groups.into_iter().filter_map(|sites| PlannedPass::new(task, sites)).collect();
+    let mut blocked = vec![BTreeSet::new(); task.len()];
+    let passes = passes.into_iter().filter_map(|pass| pass.matched(task, &mut blocked)).collect();
     let mut passes = by_containment(task, passes);
     let mut added: BTreeSet<(usize, Vec<Matched>)> = BTreeSet::new();
-    let mut blocked = vec![BTreeSet::new(); task.len()];
     while let Some(Lost { pass: place, graph, nodes, constants }) = first_lost(task, &passes, target) {
         let pass = &passes[place];
         let planned = match &nodes {
@@ -98,10 +101,30 @@ struct PlannedPass {
 
 impl PlannedPass {
     fn new(task: &[TypedGraph], sites: Vec<PassSite>) -> Option<Self> {
-        let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&PatternText>>());
         let first = sites.first()?;
+        let shared = share(&sites.iter().map(|site| &site.pattern).collect::<Vec<&PatternText>>());
         let pattern = graph_of(&task[first.graph], &first.region, &shared)?;
         Some(Self { sites, shared, pattern })
+    }
+
+    /// Returns the pass with those sites that it matches. The matcher knows no types, so it takes more calls for views than the
+    /// author does. If such a call stands between the nodes of a match that changes memory, it refuses the match. Calls that change
+    /// memory in the other sites are added to `blocked`, or all calls of a site that has none.
+    fn matched(self, task: &[TypedGraph], blocked: &mut [BTreeSet<NodeId>]) -> Option<Self> {
+        let matched = matched_nodes(task, &self);
+        let is_matched = |site: &PassSite| site.region.nodes.iter().any(|&node| matched.contains(&(site.graph, node)));
+        if self.sites.iter().all(is_matched) {
+            return Some(self);
+        }
+        let (sites, lost): (Vec<PassSite>, Vec<PassSite>) = self.sites.into_iter().partition(is_matched);
+        for site in lost {
+            let graph = task[site.graph].canonical();
+            let memory = MemoryUse::of(graph);
+            let changes = |node: &NodeId| memory.changes(&graph.node(*node), [node]);
+            let changing: Vec<NodeId> = site.region.nodes.iter().copied().filter(changes).collect();
+            blocked[site.graph].extend(if changing.is_empty() { site.region.nodes } else { changing });
+        }
+        Self::new(task, sites)
     }
 
     /// Returns a site of this pass for a place that the author left alone. The error holds the positions of the operations
@@ -285,111 +308,10 @@ fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], targ
                 constants: constants.iter().map(|arg| arg.and_then(constant)).collect(),
             });
         }
-        match state.replaced(pass, &matches, place) {
+        match state.replaced(&matches, &|found| pass.results(found), place) {
             Some(next) => state = next,
             None => return unknown(place),
         }
     }
     None
-}
-
-/// A graph between two passes.
-struct RewrittenGraph {
-    graph: Graph,
-    /// Type of each value.
-    types: Vec<Type>,
-    /// For each value, the node of the original graph that computes it.
-    origins: Vec<Option<NodeId>>,
-}
-
-impl RewrittenGraph {
-    fn new(typed: &TypedGraph) -> Self {
-        let graph = typed.canonical().clone();
-        let values: Vec<ValueId> = graph.inputs().chain(graph.nodes().map(|node| node.value)).collect();
-        let types = values.iter().map(|&value| typed.type_of(value).clone()).collect();
-        let origins = values.iter().map(|&value| graph.node_of(value)).collect();
-        Self { graph, types, origins }
-    }
-
-    /// Returns the graph with a call in place of each match, as applying the pass does. `None` if a call cannot stand in
-    /// place of its match.
-    fn replaced(&self, pass: &PlannedPass, matches: &[Match], index: usize) -> Option<Self> {
-        let graph = &self.graph;
-        let gone: BTreeSet<NodeId> =
-            matches.iter().flat_map(|found| found.nodes.iter().flatten().chain(&found.dead)).copied().collect();
-        let mut copy = GraphCopy::of(self);
-        for node in graph.nodes() {
-            if !gone.contains(&node.id) {
-                let args = copy.args(node.args.iter().copied())?;
-                let keys = node.kwargs.iter().map(|&(key, _)| graph.str(key));
-                let kwargs: Vec<(&str, Arg)> = keys.zip(copy.args(node.kwargs.iter().map(|&(_, arg)| arg))?).collect();
-                let value = copy.builder.call(graph.name(node.value), node.callee, &args, &kwargs);
-                copy.define(node.value, value, true);
-            }
-            for (number, found) in matches.iter().enumerate().filter(|(_, found)| found.insert_after == node.id) {
-                let args = copy.args(found.inputs.iter().flatten().copied())?;
-                // A name that no pattern contains, so that later passes see a call they do not know, as they will
-                // when passes are applied.
-                let name = format!("fused_{index}_{number}");
-                let call = copy.builder.call_function(&name, &format!("torch.ops.passnet.{name}"), &args, &[]);
-                let results = pass.results(found);
-                if let [only] = results.as_slice() {
-                    copy.define(graph.value_of(*only), call, false);
-                    continue;
-                }
-                copy.types.push(Type::Unknown);
-                copy.origins.push(None);
-                for (place, &result) in results.iter().enumerate() {
-                    let element = [call.into(), Arg::Int(place as i64)];
-                    let name = format!("{name}_{place}");
-                    let value = copy.builder.call_function(&name, "operator.getitem", &element, &[]);
-                    copy.define(graph.value_of(result), value, false);
-                }
-            }
-        }
-        let outputs = copy.args(graph.outputs().iter().copied())?;
-        Some(Self { graph: copy.builder.finish(&outputs).ok()?, types: copy.types, origins: copy.origins })
-    }
-}
-
-/// A graph while it is copied.
-struct GraphCopy<'s> {
-    from: &'s RewrittenGraph,
-    builder: Builder,
-    /// For each value of the original the value that replaces it.
-    values: BTreeMap<ValueId, ValueId>,
-    types: Vec<Type>,
-    origins: Vec<Option<NodeId>>,
-}
-
-impl<'s> GraphCopy<'s> {
-    /// Creates a copy that has the inputs of the graph.
-    fn of(from: &'s RewrittenGraph) -> Self {
-        let (builder, values) = (Graph::builder(), BTreeMap::new());
-        let mut copy = Self { from, builder, values, types: Vec::new(), origins: Vec::new() };
-        for input in from.graph.inputs() {
-            let value = copy.builder.input(from.graph.name(input));
-            copy.define(input, value, true);
-        }
-        copy
-    }
-
-    /// Records the value that replaces an original value: the same value, or a result of a pass.
-    fn define(&mut self, original: ValueId, value: ValueId, is_same: bool) {
-        self.values.insert(original, value);
-        self.types.push(self.from.types[original.index()].clone());
-        self.origins.push(self.from.origins[original.index()].filter(|_| is_same));
-    }
-
-    /// Returns arguments with the values of the copy; `None` if the copy does not have one of them yet.
-    fn args(&mut self, args: impl Iterator<Item = Arg>) -> Option<Vec<Arg>> {
-        let Self { from, builder, values, .. } = self;
-        let mut is_there = true;
-        let mut known = |value: ValueId| {
-            is_there &= values.contains_key(&value);
-            values.get(&value).copied().unwrap_or(value)
-        };
-        let copied = args.map(|arg| builder.copy_arg(&from.graph, arg, &mut known)).collect();
-        is_there.then_some(copied)
-    }
 }
