@@ -13,6 +13,7 @@ mod definitions;
 mod entry;
 mod expressions;
 mod imports;
+mod iteration;
 mod launches;
 mod names;
 mod natives;
@@ -96,6 +97,8 @@ pub(super) struct Flow<'a> {
     function_at: BTreeMap<(ModuleId, TextSize), FunctionId>,
     heap: Vec<Value>,
     site_at: BTreeMap<(ModuleId, TextSize), SiteId>,
+    /// Containers that are iterators, which have a position.
+    iterators: BTreeSet<SiteId>,
     changed: bool,
     reporting: bool,
     findings: Findings,
@@ -115,6 +118,7 @@ impl<'a> Flow<'a> {
             function_at: BTreeMap::new(),
             heap: Vec::new(),
             site_at: BTreeMap::new(),
+            iterators: BTreeSet::new(),
             changed: false,
             reporting: true,
             findings: Findings::default(),

@@ -300,9 +300,16 @@ impl<'a> Flow<'a> {
             "enumerate" => Value::tuple(vec![Value::Plain, elements.into_iter().fold(Value::Nothing, Value::join)]),
             _ => elements.into_iter().chain(keywords).fold(Value::Nothing, Value::join),
         };
+        if matches!(name, "frozenset" | "set") {
+            self.require_plain(frame, call, &element, "putting it into a set");
+        }
         let made = self.container(frame, call, element);
-        // Not even the function that made a tuple can change it.
-        if name == "tuple" { made.shared() } else { made }
+        match name {
+            // Not even the function that made a tuple can change it.
+            "tuple" => made.shared(),
+            "enumerate" | "reversed" | "zip" => self.iterator(made),
+            _ => made,
+        }
     }
 
     /// Returns the values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does

@@ -208,7 +208,7 @@ impl<'a> Flow<'a> {
             let Some(default) = parameter.default() else { continue };
             let value = self.eval(frame, default);
             if !self.is_lasting(&value) && frame.function.is_none() {
-                self.report(frame.module, default, &ModuleState { subject: value.describe() });
+                self.report(frame.module, default, &ModuleState { subject: self.describe_state(&value) });
             }
             // Python keeps one default for all calls, so a list in it could carry data from one call to the next. A shared value
             // cannot be changed.
@@ -293,12 +293,13 @@ impl<'a> Flow<'a> {
 
     /// Returns whether a value may stand at module level.
     pub(super) fn is_lasting(&self, value: &Value) -> bool {
-        self.all_parts(value, &mut |part| match part {
-            Value::Nothing | Value::Plain | Value::Kernel | Value::Native | Value::Path(_) => true,
-            Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
-            // A tensor or a container could carry data from one call to the next.
-            _ => false,
-        })
+        !self.holds_iterator(value)
+            && self.all_parts(value, &mut |part| match part {
+                Value::Nothing | Value::Plain | Value::Kernel | Value::Native | Value::Path(_) => true,
+                Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
+                // A tensor or a container could carry data from one call to the next.
+                _ => false,
+            })
     }
 
     /// Interprets a function once.

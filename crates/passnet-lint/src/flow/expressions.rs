@@ -1,6 +1,6 @@
 //! Expressions of host code.
 
-use ruff_python_ast::{Comprehension, Expr, ExprAttribute, ExprBinOp, ExprSubscript, Operator, UnaryOp};
+use ruff_python_ast::{Expr, ExprAttribute, ExprBinOp, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, Value, api};
@@ -60,7 +60,10 @@ impl<'a> Flow<'a> {
                 Value::tuple(elements)
             }
             Expr::List(list) => self.display(frame, expr, &list.elts),
-            Expr::Set(set) => self.display(frame, expr, &set.elts),
+            Expr::Set(set) => {
+                self.check_set(frame, &set.elts);
+                self.display(frame, expr, &set.elts)
+            }
             Expr::Dict(dict) => {
                 let mut joined = Value::Nothing;
                 for item in &dict.items {
@@ -77,8 +80,15 @@ impl<'a> Flow<'a> {
                 self.container(frame, expr, joined)
             }
             Expr::ListComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
-            Expr::SetComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
-            Expr::Generator(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
+            Expr::SetComp(comp) => {
+                let made = self.comprehension(frame, expr, &comp.generators, &comp.elt);
+                self.check_set(frame, std::slice::from_ref(&comp.elt));
+                made
+            }
+            Expr::Generator(comp) => {
+                let made = self.comprehension(frame, expr, &comp.generators, &comp.elt);
+                self.iterator(made)
+            }
             Expr::DictComp(comp) => {
                 self.generators(frame, &comp.generators);
                 if let Some(key) = &comp.key {
@@ -268,29 +278,6 @@ impl<'a> Flow<'a> {
     pub(super) fn container(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> Value {
         self.check_no_closure(frame, node, &element);
         Value::fresh(self.site(frame, node, element))
-    }
-
-    fn comprehension(
-        &mut self,
-        frame: CodeLocation,
-        node: &impl Ranged,
-        generators: &'a [Comprehension],
-        element: &'a Expr,
-    ) -> Value {
-        self.generators(frame, generators);
-        let element = self.eval(frame, element);
-        self.container(frame, node, element)
-    }
-
-    fn generators(&mut self, frame: CodeLocation, generators: &'a [Comprehension]) {
-        for generator in generators {
-            let iterated = self.eval(frame, &generator.iter);
-            let element = self.element(frame, &generator.iter, iterated);
-            self.bind(frame, &generator.target, element);
-            for condition in &generator.ifs {
-                self.condition(frame, condition);
-            }
-        }
     }
 
     /// Returns the elements of a value.

@@ -165,7 +165,7 @@ impl<'a> Flow<'a> {
         match target {
             Expr::Name(name) => {
                 if frame.function.is_none() && !matches!(value, Value::Module(_)) && !self.is_lasting(&value) {
-                    self.report(frame.module, target, &ModuleState { subject: value.describe() });
+                    self.report(frame.module, target, &ModuleState { subject: self.describe_state(&value) });
                 }
                 self.bind_name(frame, name.id.as_str(), value);
             }

@@ -2,7 +2,7 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Requires values at module level to be constants, kernels or functions: no tensors, no stateful objects.
+/// Requires values at module level to be constants, kernels or functions: no tensors, no iterators, no stateful objects.
 ///
 /// ## Why
 ///
