@@ -22,9 +22,10 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def profile(env: Env) -> tuple[str, dict[str, Any]]:
-    """The text of the tool, and the report of the tools of the toolkit in its last line."""
+    """The text of the tool, and the line of it with the report of the tools of the toolkit."""
     [message] = env.step(call("profile")).observation
-    return message["content"], json.loads(message["content"].strip().splitlines()[-1])
+    [line] = [line for line in message["content"].splitlines() if line.startswith('{"schema_version"')]
+    return message["content"], json.loads(line)
 
 
 def problems(name: str, report: dict[str, Any]) -> list[str]:
