@@ -12,9 +12,9 @@ pub(crate) struct RankedRun<'a> {
 }
 
 impl RankedRun<'_> {
-    /// Returns whether the author writes no passes and is a baseline.
-    pub(crate) fn is_baseline(&self) -> bool {
-        self.run.is_baseline()
+    /// Returns whether the author is eager mode or a compiler, which submits no passes.
+    pub(crate) fn has_no_passes(&self) -> bool {
+        self.run.has_no_passes()
     }
 }
 

@@ -110,7 +110,7 @@ fn curve(axes: &CurveAxes, entry: &RankedRun<'_>) -> Markup {
     let points: Vec<String> =
         scores.iter().map(|score| format!("{},{}", at(axes.x(score.t.into())), at(axes.y(score.es)))).collect();
     html! {
-        g.series.(colour(entry)).baseline[entry.is_baseline()] {
+        g.series.(colour(entry)).no-passes[entry.has_no_passes()] {
             polyline points=(points.join(" ")) {}
             @for ToleranceScore { t, es, .. } in scores {
                 path.marker d=(marker(entry.series, axes.x((*t).into()), axes.y(*es))) {
@@ -128,7 +128,7 @@ fn legend(entries: &[RankedRun<'_>]) -> Markup {
         @for (index, entry) in entries.iter().enumerate() {
             @let x = LEFT + column * (index % LEGEND_COLUMNS) as f64;
             @let y = top + LEGEND_ROW * (index / LEGEND_COLUMNS) as f64;
-            g.series.(colour(entry)).baseline[entry.is_baseline()] {
+            g.series.(colour(entry)).no-passes[entry.has_no_passes()] {
                 polyline points=(format!("{},{y} {},{y}", at(x), at(x + 28.0))) {}
                 path.marker d=(marker(entry.series, x + 14.0, y)) {}
                 text.name x=(at(x + 34.0)) y=(at(y + 4.0)) { (name_end(&entry.label, LEGEND_CHARS)) title { (entry.label) } }

@@ -42,10 +42,10 @@ fn row(entry: &RankedRun<'_>) -> Markup {
     let tally = &report.tally;
     let failed: usize = tally.failures.values().sum();
     html! {
-        tr class=[entry.is_baseline().then_some("baseline")] {
+        tr class=[entry.has_no_passes().then_some("no-passes")] {
             th.author scope="row" {
                 (entry.label)
-                @if entry.is_baseline() { " " span.tag { "baseline" } }
+                @if entry.has_no_passes() { " " span.tag { "no passes" } }
             }
             @match &report.sound {
                 Some(sound) => td.number data-sort=(sound.score) {

@@ -30,8 +30,8 @@ impl RunView {
         }
     }
 
-    /// True if the author submitted no passes: a baseline or a compiler, which others are compared with.
-    pub fn is_baseline(&self) -> bool {
+    /// True if the author submitted no passes: eager mode or a compiler, which others are compared with.
+    pub fn has_no_passes(&self) -> bool {
         self.passes.is_empty()
     }
 

@@ -92,7 +92,8 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
         }
         details.about { summary { "How to read the boards" } p {
             "The sound score counts what is faster than both eager mode and the same path without rewriting. In brackets: 95 % interval over "
-            "tasks. Runs are comparable only under the same conditions, so each suite, device, path and tolerance has its own board." }
+            "tasks. Runs are comparable only under the same conditions, so each suite, device, path and tolerance has its own board. "
+            "Runs tagged “no passes” are those of eager mode and of compilers, for comparison." }
         p {
             "The bar shows three nested parts of the graphs: "
             span.key.covered { "covered" } " (a pass was handed in), " span.key.correct { "correct" } ", and "
@@ -106,7 +107,7 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
             (filter("Suite", &choices(titles.iter().map(String::as_str))))
             (filter("Device", &of(|board| &board.conditions.device)))
             (filter("Path", &of(|board| &board.conditions.path)))
-            label { input type="checkbox" data-hide="baseline"; " hide baselines" }
+            label { input type="checkbox" data-hide="no-passes"; " hide runs without passes" }
             label { input type="checkbox" data-show="earlier"; " all runs of an author" }
             output data-count {}
         }
@@ -205,7 +206,7 @@ fn run_row(context: &Context<'_>, board: &Standings, row: &Ranked, suite: &str, 
     let (report, cost, parts) = (&run.score, run.cost_ns(), coverage(run));
     let conditions = &board.conditions;
     html! {
-        tr.baseline[run.is_baseline()].earlier[!row.is_current] data-device=(conditions.device) data-suite=(suite) data-path=(conditions.path) {
+        tr.no-passes[run.has_no_passes()].earlier[!row.is_current] data-device=(conditions.device) data-suite=(suite) data-path=(conditions.path) {
             @match row.rank {
                 Some(rank) => td.number.rank { (rank) },
                 None => td.number data-sort="–" { span title="unfinished, of fewer graphs than others, or without intervals" { "–" } },
@@ -216,7 +217,7 @@ fn run_row(context: &Context<'_>, board: &Standings, row: &Ranked, suite: &str, 
                 a href=(context.href(PageId::Run(row.run))) { (breakable(&name)) }
                 @if !row.is_current { " " span.tag { "earlier" } }
                 @if !run.header.metadata.organisation.is_empty() { " " small { (run.header.metadata.organisation) } }
-                @if run.is_baseline() { " " span.tag { "baseline" } }
+                @if run.has_no_passes() { " " span.tag { "no passes" } }
                 @if !run.is_complete() { " " span.tag { "unfinished" } }
                 @if let Origin::Bundle { id } = &run.origin { " " span.tag title=(format!("verified bundle {id}")) { "bundle" } }
             }

@@ -64,7 +64,7 @@ fn samples(context: &Context<'_>, part: usize) -> Markup {
     let table = html! {
         table.sortable.filtered id="samples-table" {
             thead { tr {
-                th scope="col" { "Sample" } th scope="col" { "Model" } th.number scope="col" { "Ops" } th scope="col" { "Most frequent" }
+                th scope="col" { "Sample" } th scope="col" { "Model" } th.number scope="col" { "Ops" } th scope="col" { "Most frequent ops" }
                 th scope="col" { "Inputs" }
             } }
             tbody { @for index in shown.clone() {

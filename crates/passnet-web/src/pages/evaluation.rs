@@ -139,8 +139,8 @@ fn timings(graph: &str, timings: &[Timing]) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th scope="col" { "Path" } th scope="col" { "Baseline" } th.number scope="col" { "Baseline median" } th.number scope="col" { "Candidate" }
-                th.number scope="col" { "Speed-up" } th.number scope="col" { "On the device" } th scope="col" { "Stable" }
+                th scope="col" { "Path" } th scope="col" { "Baseline" } th.number scope="col" { "Baseline median" } th.number scope="col" { "Candidate median" }
+                th.number scope="col" { "Speed-up" } th.number scope="col" { "Speed-up on the device" } th scope="col" { "Stable" }
             } }
             tbody { @for timing in timings { tr {
                 th scope="row" { (timing.path) ", " (timing.cache) }

@@ -34,9 +34,9 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         None => html! { p { "This graph cannot be drawn: it is too long, or not straight-line code." } },
     };
     let lead = html! {
-        p { "One of the " (table) ": " (counted(sample.ops, "op")) ", " (counted(sample.inputs.len(), "input")) "." }
+        p { "From the table " (table) " of this dataset: " (counted(sample.ops, "op")) ", " (counted(sample.inputs.len(), "input")) "." }
         dl.facts {
-            @for (name, value) in [("Model", &sample.model), ("Domain", &sample.domain), ("Source", &sample.source), ("Path", &sample.path)] {
+            @for (name, value) in [("Model", &sample.model), ("Domain", &sample.domain), ("Source", &sample.source), ("Sample", &sample.path)] {
                 @if !value.is_empty() { div { dt { (name) } dd { (value) } } }
             }
         }
@@ -93,8 +93,8 @@ fn nearest(context: &Context<'_>, index: usize, sample: &SampleLine) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th scope="col" { "Graph" } th.number scope="col" { "Similar" } th.number scope="col" { "Ops" } th scope="col" { "Model" }
-                th scope="col" { "Most frequent" }
+                th scope="col" { "Graph" } th.number scope="col" { "Similarity" } th.number scope="col" { "Ops" } th scope="col" { "Model" }
+                th scope="col" { "Most frequent ops" }
             } }
             tbody { @for (similarity, other, line) in found.iter().take(NEAREST) { tr {
                 th scope="row" { (context.link(PageId::Sample(*other), &line.path)) }
@@ -105,8 +105,8 @@ fn nearest(context: &Context<'_>, index: usize, sample: &SampleLine) -> Markup {
     };
     html! {
         p.about {
-            "By the ops and the pairs of consecutive ops that two graphs share: cosine of their counts, where ops that most graphs have "
-            "count less."
+            "Similarity is 100% for graphs with the same ops in the same numbers, with any shapes. It is the cosine between the "
+            "counts of ops, and of pairs of consecutive ops; ops that most graphs have count less."
         }
         (scrolling("Nearest graphs", table))
     }

@@ -63,7 +63,7 @@ fn authors(context: &Context<'_>, suite: usize, task: usize) -> Markup {
             } }
             tbody { @for run in runs {
                 @let of = site.task_score(run, task);
-                tr.baseline[site.runs[run].is_baseline()] {
+                tr.no-passes[site.runs[run].has_no_passes()] {
                     th.author scope="row" { (context.link(PageId::Evaluation(run, task, 0), &site.entries[run].label))
                         @if has_several_devices { br; small { (device(run)) } } }
                     @let dash = || "–".to_owned();

@@ -68,7 +68,7 @@ fn table(course: &TrainingTimeline<'_>) -> Markup {
         table.sortable {
             thead { tr {
                 th scope="col" { "Author" } th.number scope="col" { "Step" } th.number scope="col" { "Graphs" } th.number scope="col" { "Correct" }
-                th.number scope="col" { "Faster" } th.number scope="col" { "AS" } th.number scope="col" { "Sound score" }
+                th.number scope="col" { "Faster graphs" } th.number scope="col" { "AS" } th.number scope="col" { "Sound score" }
             } }
             tbody { @for (step, author, scores) in rows { (row(step, author, scores)) } }
         }
@@ -95,20 +95,27 @@ fn row(step: Option<f64>, author: &str, scores: &TrainingScores) -> Markup {
 
 /// Counts of trajectories by how they ended, with links to them.
 fn outcomes(context: &Context<'_>) -> Markup {
-    let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut found: BTreeMap<&str, (usize, Vec<f64>)> = BTreeMap::new();
     for view in &context.site.trajectories {
-        // A trajectory without an evaluation counts as 0, because it has no result.
-        let best = view.scores.iter().map(|&(_, score)| score).fold(0.0, f64::max);
-        found.entry(&view.outcome).or_default().push(best);
+        let (count, scores) = found.entry(&view.outcome).or_default();
+        *count += 1;
+        // Without an evaluation there is no score, and a 0 would be one of wrong passes.
+        scores.extend(view.scores.iter().map(|&(_, score)| score).reduce(f64::max));
     }
     let list = context.href(PageId::Trajectories);
+    let mean = |scores: &[f64]| match scores {
+        [] => "–".to_owned(),
+        scores => score(scores.iter().sum::<f64>() / scores.len() as f64),
+    };
     let table = html! {
         table.sortable {
-            thead { tr { th scope="col" { "Outcome" } th.number scope="col" { "Trajectories" } th.number scope="col" { "Mean best score" } } }
-            tbody { @for (outcome, scores) in &found { tr {
+            thead { tr {
+                th scope="col" { "Outcome" } th.number scope="col" { "Trajectories" } th.number scope="col" { "With an evaluation" }
+                th.number scope="col" { "Mean best score of those" }
+            } }
+            tbody { @for (outcome, (count, scores)) in &found { tr {
                 th scope="row" { a href=(format!("{list}#~outcome={}", escaped(outcome))) { (outcome) } }
-                td.number { (scores.len()) }
-                td.number { (score(scores.iter().sum::<f64>() / scores.len() as f64)) }
+                td.number { (count) } td.number { (scores.len()) } td.number { (mean(scores)) }
             } } }
         }
     };

@@ -39,13 +39,20 @@ pub(super) fn list(context: &Context<'_>) -> Page {
     // `dedup` removes neighbours only.
     outcomes.sort_unstable();
     outcomes.dedup();
+    let meanings = outcomes.iter().filter_map(|outcome| Some((*outcome, meaning(outcome)?))).collect::<Vec<_>>();
     let content = html! {
+        @if !meanings.is_empty() {
+            p.about {
+                "Outcome of an attempt. "
+                @for (at, (outcome, meaning)) in meanings.iter().enumerate() { @if at > 0 { "; " } b { (outcome) } ": " (meaning) } "."
+            }
+        }
         div.filters data-for="trajectories" role="search" {
             label { "Find " input type="search" data-find placeholder="task, model" aria-keyshortcuts="/"; }
             label { "Outcome "
                 select data-filter="outcome" {
                     option value="" { "all" }
-                    @for outcome in outcomes { option value=(outcome) { (outcome) } }
+                    @for outcome in &outcomes { option value=(outcome) { (outcome) } }
                 }
             }
             output data-count {}
@@ -53,7 +60,29 @@ pub(super) fn list(context: &Context<'_>) -> Page {
         div id="trajectories" { (scrolling("Trajectories", table)) }
     };
     let sections = vec![section("list", "Conversations", content)];
-    Page { title: "Trajectories".to_owned(), above: Vec::new(), lead: html! {}, sections }
+    let lead = html! {
+        p {
+            "Each row is one attempt of an agent at a task: it reads the graphs, writes passes, and has them evaluated. The score is the "
+            "speed-up over eager mode, a geometric mean over the graphs of the task: 1 is as fast as without passes, and less than 1 means "
+            "slower or wrong. Best score is that of the best evaluation, or – if nothing was evaluated."
+        }
+    };
+    Page { title: "Trajectories".to_owned(), above: Vec::new(), lead, sections }
+}
+
+/// Returns the reason that an outcome stands for; `None` for an outcome of other data.
+fn meaning(outcome: &str) -> Option<&'static str> {
+    Some(match outcome {
+        "done" => "the model ended the attempt",
+        "steps" => "the replies were used up",
+        "tokens" => "the budget of tokens was used up",
+        "cost" => "the budget of money was used up",
+        "time" => "the time was used up",
+        "no_progress" => "the best score did not rise for long",
+        "context" => "the conversation no longer fitted the model",
+        "useless" => "the model called no tool several times in a row",
+        _ => return None,
+    })
 }
 
 fn best(view: &TrajectoryView) -> Option<f64> {
@@ -69,6 +98,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     let mut sections = Vec::new();
     if !view.scores.is_empty() {
         sections.push(section("scores", "Score by step", html! {
+            p.about { "Score of each evaluation: speed-up over eager mode, 1 is as fast as without passes. A step is one reply of the model." }
             (plots::steps(&view.scores, "Score by step"))
             details { summary { "As a table" } table {
                 thead { tr { th.number scope="col" { "Step" } th.number scope="col" { "Score" } } }

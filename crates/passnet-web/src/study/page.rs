@@ -30,8 +30,11 @@ pub fn study_page(compilers: &[CompilerStudy]) -> String {
     for (of, id) in compilers.iter().zip(ids) {
         sections.push(section(id, &of.name, compiler(of)));
     }
-    let lead = html! { p { "Eager against compilers, subgraph by subgraph; both sides alternate on one core, and only settled measurements count." } };
-    document(&Document::of_one_file("Compilers against eager", lead, sections))
+    let lead = html! { p {
+        "Each subgraph runs in eager mode and through each compiler, in turns on one core. A speed-up below 1 means that the compiler is "
+        "slower. Only measurements that settled count."
+    } };
+    document(&Document::of_one_file("Compilers against eager mode", lead, sections))
 }
 
 fn shares(compilers: &[CompilerStudy]) -> Markup {
@@ -70,8 +73,9 @@ fn shares(compilers: &[CompilerStudy]) -> Markup {
     html! {
         p.about {
             "The published figures are those of arXiv 2605.29357: 9,526 subgraphs, TorchInductor in its default mode, another device and "
-            "another stability rule. The available part of the paper does not define strictly worse. Here it means slower both "
-            "end to end and in the kernels. The brackets have the 95 % interval of a share if the graphs were a random sample."
+            "another stability rule. The available part of the paper does not define its share of strictly worse graphs; it is shown "
+            "next to the graphs that are slower both end to end and in the kernels. In brackets: the 95 % interval of a share if the "
+            "graphs were a random sample."
         }
         (scrolling("Shares", table))
     }
@@ -103,8 +107,8 @@ fn split(of: &CompilerStudy) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th scope="col" { "Part of a slowdown" } th.number scope="col" { "Share of the loss" } th.number scope="col" { "Wins back" }
-                th.number scope="col" { "Median" } th.number scope="col" { "Largest loss in" } th scope="col" { "What it is" }
+                th scope="col" { "Part of a slowdown" } th.number scope="col" { "Share of the loss" } th.number scope="col" { "Gain, of the loss" }
+                th.number scope="col" { "Median time" } th.number scope="col" { "Graphs that lose most here" } th scope="col" { "Meaning" }
             } }
             tbody { @for (part, what) in parts { tr {
                 th scope="row" { (part.name) } td.number { (percent(part.lost)) } td.number { (percent(part.won)) }
@@ -116,7 +120,7 @@ fn split(of: &CompilerStudy) -> Markup {
         h3 { "Where the time of slowdowns goes" }
         p.about {
             "The loss of each slowed-down graph is taken as 1 and shared among the parts that lose time. Gains of other parts are shown "
-            "as a share of this loss. Loss less gain is the time beyond eager's."
+            "as a share of this loss. Loss less gain is the time beyond that of eager mode."
         }
         (scrolling("Parts of slowdowns", table))
     }
@@ -126,7 +130,7 @@ fn bands(of: &CompilerStudy) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th scope="col" { "Eager takes" } th.number scope="col" { "Graphs" } th.number scope="col" { "Slower" }
+                th scope="col" { "Time in eager mode" } th.number scope="col" { "Graphs" } th.number scope="col" { "Slower graphs" }
                 th.number scope="col" { "Geometric mean" }
             } }
             tbody { @for band in of.by_time() { tr {
@@ -135,7 +139,7 @@ fn bands(of: &CompilerStudy) -> Markup {
             } } }
         }
     };
-    html! { h3 { "By eager's time" } (scrolling("By eager's time", table)) }
+    html! { h3 { "By time in eager mode" } (scrolling("By time in eager mode", table)) }
 }
 
 fn slowest_table(of: &CompilerStudy) -> Markup {

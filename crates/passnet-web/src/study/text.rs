@@ -14,7 +14,7 @@ type ShareRow = (&'static str, Option<f64>, fn(&CompilerStudy) -> Option<Share>)
 /// The rows that both forms of the report have; published shares in percent.
 pub(super) const ROWS: [ShareRow; 4] = [
     ("slower end to end", Some(PUBLISHED.slower), CompilerStudy::slower),
-    ("of these beyond noise, of all", None, CompilerStudy::surely_slower),
+    ("slower by more than the noise", None, CompilerStudy::surely_slower),
     ("kernel speed-up below 1.2", Some(PUBLISHED.below_1_2), CompilerStudy::below_1_2),
     ("slower end to end and in the kernels", Some(PUBLISHED.worse), CompilerStudy::worse),
 ];
@@ -132,5 +132,5 @@ pub(super) fn slowest(of: &CompilerStudy) -> Vec<&StudiedGraph> {
 }
 
 pub(super) fn percent(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1} %"))
+    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.1} %"))
 }

@@ -245,8 +245,8 @@ fn choices_and_marks_filter_and_datasets_are_searched() {
     browser.press("ArrowUp", "");
     assert_eq!(count(&mut browser, "boards"), 4);
 
-    // The mark that hides baselines.
-    browser.evaluate("document.querySelector('[data-hide=baseline]').focus()");
+    // The mark that hides runs without passes.
+    browser.evaluate("document.querySelector('[data-hide=no-passes]').focus()");
     browser.press(" ", " ");
     assert_eq!(count(&mut browser, "boards"), 1);
 
