@@ -46,10 +46,12 @@ pub(crate) fn find_view_regions(
 }
 
 /// Returns the view of a graph that costs the least as a region, for a pass that makes the same view. The view may be one that
-/// is not worth a replacement otherwise, but not one of `blocked`.
+/// is not worth a replacement otherwise. Of `blocked`, only methods are repeated: they are views in every graph that has the same call.
 pub(crate) fn find_lone_view(typed: &TypedGraph, target: Target, blocked: &BTreeSet<NodeId>) -> Option<Region> {
-    let survey = Survey::of(typed, target, blocked)?;
     let graph = typed.graph();
+    let is_method = |node: NodeId| RepeatedView::of(typed, &graph.node(node)) == Some(RepeatedView::Method);
+    let kept = blocked.iter().copied().filter(|&node| !is_method(node)).collect();
+    let survey = Survey::of(typed, target, &kept)?;
     let mut views: Vec<(RepeatedView, NodeId)> = graph
         .nodes()
         .filter(|node| survey.is_view(node.id))
