@@ -27,7 +27,7 @@ impl Violation for NativeFlag {
     const ID: &'static str = "PN705";
     const NAME: &'static str = "native-flag";
     const SOURCE: &'static str = include_str!("native_flag.rs");
-    const HELP: &'static str = "allowed are -O1 to -O3, -ffast-math and its parts, -funroll-loops, -fopenmp, -march=native and -mavx2 and the like";
+    const HELP: &'static str = "allowed are -O1 to -O3, -ffast-math and its parts, -funroll-loops, -fopenmp, -march=native, -mavx2, -std=c++20 and the like";
 
     fn message(&self) -> String {
         format!("the compiler flag {} is not allowed", self.subject)
