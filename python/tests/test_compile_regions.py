@@ -356,3 +356,18 @@ def test_a_lazily_negated_view_is_left_to_pytorch(write_passes: Callable[..., Pa
             torch.testing.assert_close(compiled(x, y), model(x, y))
     reasons = [region.reason for kind in compiled.report().specialisations for region in kind.regions]
     assert reasons.count("one of its tensors is a lazily conjugated or negated view") == 1
+
+
+@pytest.mark.parametrize(("is_checked", "model"), [(False, model), (True, lambda x, y: y[x.long().flatten()] * 2 + 1)])
+def test_a_compiled_graph_calls_passes_themselves_where_nothing_is_checked(
+    is_checked: bool, model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Comparison, "loses", False)
+    compiled = passnet.compile(model)
+    x, y = torch.rand(64, 64), torch.randn(64, 64)
+    with torch.no_grad():
+        compiled(x, y)
+        torch.testing.assert_close(compiled(x, y), model(x, y))
+    (built,) = compiled._built
+    calls = [node.target for node in built.run.__self__.graph.nodes if node.op == "call_function"]
+    assert [call.__module__ == "passnet._backend.regions" for call in calls] == [is_checked]

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from passnet import _native
 from passnet._backend import triton_ready
-from passnet._backend.fallback import unchecked_replacement
+from passnet._backend.binding import unchecked_replacement
 from passnet._backend.forked import run_forked
 from passnet._backend.regions import kind_of, regions_of
 from passnet._backend.types import device_of, uninitialized

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,12 +22,11 @@ import torch.fx
 from torch.autograd import forward_ad
 
 from passnet import _native
+from passnet._backend.binding import bound_replacement, selector
 from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import change_by_autocast, effects_of
-from passnet._backend.indices import with_safe_indices
 from passnet._backend.modes import autocast_devices
 from passnet._backend.precision import exact_results, is_as_precise
-from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet._warning import warn
 from passnet.kernels import _prepared
@@ -36,8 +34,6 @@ from passnet.kernels._errors import is_fatal
 
 # Number of signatures that a pass remembers. Later ones are treated like the first signature of the same kind, which is without sizes.
 MAX_SIGNATURES = 16
-
-_CONSTANTS = (int, float, complex, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 @dataclass(frozen=True)
@@ -224,10 +220,10 @@ class _Signature:
         first = {id(values[place]): place for place in reversed(places)}
         unique = [place for place in places if first[id(values[place])] == place]
         tensors = [values[place] for place in unique]
-        self.tensors = None if unique == list(range(len(values))) else _selector(unique)
+        self.tensors = None if unique == list(range(len(values))) else selector(unique)
         self.twins = [(place, first[id(values[place])]) for place in places if place not in unique]
         self.check = _prepared.signature_check(tensors)
-        self.others = _selector([place for place in range(len(values)) if place not in places])
+        self.others = selector([place for place in range(len(values)) if place not in places])
         self.constants = _typed(self.others(values))
         self.requires_grad = any(tensor.requires_grad for tensor in tensors)
         self.autocast = _autocast()
@@ -268,15 +264,6 @@ def _kind(values: Sequence[Any]) -> tuple:
 
 def _tensor_places(values: Sequence[Any]) -> list[int]:
     return [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
-
-
-def _selector(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Returns a function that takes the elements at these positions of a sequence."""
-    if list(places) == list(range(len(places))):
-        return operator.itemgetter(slice(0, len(places)))
-    if len(places) == 1:
-        return operator.itemgetter(slice(places[0], places[0] + 1))
-    return operator.itemgetter(*places)
 
 
 def _typed(values: Sequence[Any]) -> list[tuple[type, Any]]:
@@ -357,31 +344,3 @@ def _restore(values: Sequence[Any], saved: dict[int, torch.Tensor]) -> None:
 def _is_capturing() -> bool:
     """Returns whether a CUDA graph is being captured. Then results have no values that could be compared."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
-
-
-def bound_replacement(rule: Pass) -> Callable[..., Any]:
-    """Returns the replacement as a function of the values of the pattern's parameters. It raises `IndexError` for an index out of range."""
-    return with_safe_indices(rule, unchecked_replacement(rule))
-
-
-def unchecked_replacement(rule: Pass) -> Callable[..., Any]:
-    """Returns the replacement as a function of the values of the pattern's parameters, without a check of indices."""
-    marks = {name: object() for name in rule.parameters}
-    try:
-        given = rule.bind_arguments(marks)
-    except PassError:
-        given = (marks,)
-    places = {id(mark): place for place, mark in enumerate(marks.values())}
-    if not all(id(value) in places or isinstance(value, _CONSTANTS) for value in given):
-        return lambda *values: rule.replacement(*rule.bind_arguments(dict(zip(rule.parameters, values, strict=True))))
-    order = [places.get(id(value)) for value in given]
-    if order == list(range(len(places))):
-        return rule.replacement
-    if None not in order:
-        select = _selector(order)
-        return lambda *values: rule.replacement(*select(values))
-    # Constants are appended to the values, so that one call selects from both.
-    constants = tuple(value for value, place in zip(given, order, strict=True) if place is None)
-    numbers = iter(range(len(places), len(places) + len(constants)))
-    select = _selector([next(numbers) if place is None else place for place in order])
-    return lambda *values: rule.replacement(*select((*values, *constants)))

@@ -42,19 +42,14 @@ def with_safe_indices(rule: Pass, run: Callable[..., Any]) -> Callable[..., Any]
 
     An index that the pattern computes is computed a second time for the check, unless the text of the pattern shows its range.
     """
-    lookups = [
-        lookup
-        for lookup in _lookups(rule.pattern)
-        # A range that the text shows is the same in each call. Were it out of range, the first call would have failed.
-        if lookup.index.op == "placeholder" or range_of(lookup.index) is None
-    ]
+    lookups = _unsure(rule)
     if not lookups:
         return run
     indices = _Computed(rule.pattern, [lookup.index for lookup in lookups])
     sizes = _Sizes(rule.pattern, lookups)
 
     def checked(*values: Any) -> Any:
-        if any(value.device.type != "cpu" for value in values if isinstance(value, torch.Tensor)):
+        if is_on_device(values):
             return run(*values)
         for lookup, index, size in zip(lookups, indices(values), sizes(values), strict=True):
             if not lookup.is_safe(index, size):
@@ -62,6 +57,26 @@ def with_safe_indices(rule: Pass, run: Callable[..., Any]) -> Callable[..., Any]
         return run(*values)
 
     return checked
+
+
+def has_unsafe_indices(rule: Pass) -> bool:
+    """Returns whether the indices of a pass must be checked in each call on a CPU."""
+    return bool(_unsure(rule))
+
+
+def is_on_device(values: Sequence[Any]) -> bool:
+    """Returns whether a tensor is on another device than the CPU. The indices of such a call are not checked."""
+    return any(value.device.type != "cpu" for value in values if isinstance(value, torch.Tensor))
+
+
+def _unsure(rule: Pass) -> list[_Lookup]:
+    """Returns the lookups whose indices may be out of range."""
+    return [
+        lookup
+        for lookup in _lookups(rule.pattern)
+        # A range that the text shows is the same in each call. Were it out of range, the first call would have failed.
+        if lookup.index.op == "placeholder" or range_of(lookup.index) is None
+    ]
 
 
 class _Computed:

@@ -16,7 +16,7 @@ from passnet._backend.author import NotAuthoredError, author_parts, author_passe
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
-from passnet._backend.regions import Judge, Region, difference_of, direct, drop, regions_of
+from passnet._backend.regions import Judge, Region, call_directly, difference_of, direct, drop, regions_of
 from passnet._backend.sharing import may_share_results
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
@@ -88,6 +88,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
                 used += _in_parts(lost, captured, example, options, store, report, graphed=on_device)
             if any(region.kept for region in report.regions):
                 module = _faster(plain, module, captured, example, report, graphed=on_device)
+        call_directly(module, used)
         run: Run = module.forward
         if options.then is not None:
             run = _rest(plain, run, used, captured, example, options, report)

@@ -285,10 +285,17 @@ class Compiled:
         self._built.append(built)
         if not self._is_stale:
             run = keeps_modes(built.run, captured.module.graph)
-            entry = make_entry(captured, run, facts_of(self.model, captured))
             # A compiled training call writes to copies until its end, so the model can run the call if it fails.
             writes = bool(captured.mutated) and not (built.report.trains and built.report.left is None)
-            self._entries = (*self._entries, self._guarded(entry, writes))
+
+            def failed(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                if writes:
+                    # Replacements of such calls fall back themselves, so the exception is one of PyTorch.
+                    raise error
+                return self._after_exception(entry, error, args, kwargs)
+
+            entry = make_entry(captured, run, facts_of(self.model, captured), failed)
+            self._entries = (*self._entries, entry)
         return captured.result
 
     def _trained(self, captured: Captured) -> Built:
@@ -303,25 +310,15 @@ class Compiled:
             self._warn("gradient", f"PyTorch computes the gradients of {self._name()}: {report.left}")
         return Built(run, report, None)
 
-    def _guarded(self, entry: Entry, writes: bool) -> Entry:
-        """Returns the entry with a fallback: if a replacement raises an exception, the model runs the call and the entry is removed.
-
-        An entry that `writes` has no fallback here: its replacements themselves fall back, so the exception is one of PyTorch.
-        """
-
-        def guarded(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            try:
-                return entry(args, kwargs)
-            except Exception as error:
-                if writes or is_fatal(error):
-                    raise
-                # If the call itself is invalid, such as an index out of range, this raises too and the entry stays.
-                result = self.model(*args, **kwargs)
-                self._entries = tuple(known for known in self._entries if known is not guarded)
-                self._count(f"a compiled call failed: {type(error).__name__}: {error}")
-                return result
-
-        return guarded
+    def _after_exception(self, entry: Entry, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs the model after a replacement in an entry raised an exception, and removes the entry."""
+        if is_fatal(error):
+            raise error
+        # If the call itself is invalid, such as an index out of range, this raises too and the entry stays.
+        result = self.model(*args, **kwargs)
+        self._entries = tuple(known for known in self._entries if known is not entry)
+        self._count(f"a compiled call failed: {type(error).__name__}: {error}")
+        return result
 
     def _uncaptured(self, error: NotCapturedError) -> Callable[..., Any]:
         """Returns a function that runs the model if it has not run. An exception of the model goes to the caller; later calls are unaffected."""

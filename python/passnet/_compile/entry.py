@@ -20,16 +20,20 @@ MISS = object()
 """The value that an entry returns for a call of another kind."""
 
 
-def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _native.ModuleFacts) -> Callable[..., Any]:
+def make_entry(
+    captured: Captured,
+    run: Callable[..., Sequence[Any]],
+    facts: _native.ModuleFacts,
+    failed: Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any],
+) -> Callable[..., Any]:
     """Returns an entry: a function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
 
     `run` takes the inputs that the graph uses and returns its outputs. The entry checks the structure of the arguments, their
     constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`. With gradients
-    enabled, it also checks the types of parameters, which include `requires_grad`.
+    enabled, it also checks the types of parameters, which include `requires_grad`. If the call raises an exception, the entry
+    returns the result of `failed` for this exception and the arguments.
     """
     code = Code()
-    # With gradients disabled, `requires_grad` of parameters does not matter.
-    is_guarded = torch.is_grad_enabled() and bool(captured.owned)
     leaves: dict[int, str] = {}
     # Most calls have no keyword arguments. For these the check is the truth value of `kwargs`, which is fast.
     checks = list(_checks(code, captured.call, leaves))
@@ -46,7 +50,8 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
         f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
     ]
     native += _offsets(captured)
-    if is_guarded:
+    # With gradients disabled, `requires_grad` of parameters does not matter.
+    if torch.is_grad_enabled() and captured.owned:
         native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")
     arguments = ", ".join(_variable(number) for number in captured.used)
     miss, call = code.name(MISS), code.name(run)
@@ -59,6 +64,7 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
     text = "\n".join(
         [
             "def entry(args, kwargs):",
+            "  try:",
             f"    if not ({' and '.join(checks)}):",
             f"        return {miss}",
             *lines,
@@ -67,6 +73,8 @@ def make_entry(captured: Captured, run: Callable[..., Sequence[Any]], facts: _na
             f"    out = {call}({arguments})",
             *written,
             f"    return {result}",
+            "  except Exception as error:",
+            f"    return {code.name(failed)}(error, args, kwargs)",
         ]
     )
     namespace = dict(code.names)
