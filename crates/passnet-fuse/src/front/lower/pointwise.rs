@@ -84,8 +84,8 @@ impl<'g> Lowering<'g> {
             "and" | "bitwise_and" => self.binary(call, Binary::And),
             "or" | "bitwise_or" => self.binary(call, Binary::Or),
             "xor" | "bitwise_xor" => self.binary(call, Binary::Xor),
-            "logical_and" if self.is_of_bools(call) => self.binary(call, Binary::And),
-            "logical_or" if self.is_of_bools(call) => self.binary(call, Binary::Or),
+            "logical_and" => self.of_conditions(call, Binary::And),
+            "logical_or" => self.of_conditions(call, Binary::Or),
             "lt" => self.comparison(call, Binary::Lt, false),
             "le" => self.comparison(call, Binary::Le, false),
             // Swapped operands instead of a second pair of operators: `a > b` is `b < a` for NaN, too.
@@ -204,8 +204,17 @@ impl<'g> Lowering<'g> {
         call.len() == 2 && !call.has_keywords() && call.arg(1, "other").is_some_and(|arg| self.tensor(arg).is_some())
     }
 
-    fn is_of_bools(&mut self, call: &Call<'g>) -> bool {
-        call.all_args().all(|arg| self.tensor(arg).is_some_and(|id| self.tensors[id].dtype == DType::Bool))
+    /// Returns a logical function of two tensors, whose elements count as true unless they are 0.
+    fn of_conditions(&mut self, call: &Call<'g>, function: Binary) -> Option<TensorId> {
+        let mut conditions = [self.tensor(call.subject()?)?, self.tensor(call.arg(1, "other")?)?];
+        for condition in &mut conditions {
+            let dtype = self.tensors[*condition].dtype;
+            if dtype != DType::Bool {
+                let zero = self.fill(0.0, dtype);
+                *condition = self.map(ScalarFn::Compare(Binary::Ne, dtype), &[*condition, zero], DType::Bool)?;
+            }
+        }
+        self.map(ScalarFn::Binary(function), &conditions, DType::Bool)
     }
 
     /// Returns `x` where it is positive, else a multiple of `x`. There is one factor for all elements, or one for each channel.
