@@ -23,11 +23,11 @@ from typing import Any
 
 import torch
 from models.sides import error
+from whole.captured import Sample
 
 import passnet
 from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import rewrite
-from whole.captured import Sample
 
 ROUNDS, CALLS = 12, 10
 
