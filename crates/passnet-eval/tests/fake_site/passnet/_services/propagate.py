@@ -7,7 +7,9 @@ import sys
 def main():
     for line in sys.stdin:
         graph = json.loads(line)["graph"]
-        print(json.dumps({"values": [None] * (len(graph["inputs"]) + len(graph["nodes"]))}), flush=True)
+        canonical = {"graph": graph, "places": [[] for _ in graph["nodes"]]}
+        values = [None] * (len(graph["inputs"]) + len(graph["nodes"]))
+        print(json.dumps({"values": values, "canonical": canonical}), flush=True)
 
 
 if __name__ == "__main__":
