@@ -19,7 +19,7 @@ use super::{
     traced,
 };
 use crate::{
-    kernel_code::{self, GuardPlace, GuardedKernel, Range, StrayAccess},
+    kernel_code::{self, GuardPlace, GuardedKernel, Range, StrayAccess, TensorMemory},
     violations,
 };
 
@@ -143,13 +143,12 @@ impl CppLauncher {
             unsafe { kernel_code::call_guarded(words, &tensors, side, callee, |words| self.function.run(py, words))? };
         let kernel = &self.signature.name;
         match stray {
-            Some(StrayAccess::Near { parameter, offset, nbytes, is_write: true })
-                if (0..nbytes as i64).contains(&offset) && self.signature.is_written(parameter) =>
-            {
-                let argument = self.signature.parameter(parameter);
-                violations::record(&format!("writes_input:{kernel}:{argument}:{offset}"));
-            }
             Some(StrayAccess::Near { parameter, offset, nbytes, is_write }) => {
+                if is_write && let Some((parameter, offset)) = written_at(&tensors, parameter, offset) {
+                    let argument = self.signature.parameter(parameter);
+                    violations::record(&format!("writes_input:{kernel}:{argument}:{offset}"));
+                    return Ok(());
+                }
                 let argument = self.signature.parameter(parameter);
                 let access = if is_write { "write" } else { "read" };
                 violations::record(&format!("out_of_bounds:{kernel}:{argument}:{offset}:{nbytes}:{access}"));
@@ -177,4 +176,12 @@ impl CppLauncher {
         context.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
         result
     }
+}
+
+/// Returns the tensor that a kernel may write to by its signature, and the offset in it, at an offset of an argument.
+fn written_at(tensors: &[TensorMemory], parameter: usize, offset: i64) -> Option<(usize, i64)> {
+    let nearest = tensors.iter().find(|tensor| tensor.parameter == parameter)?;
+    let inside = |tensor: &TensorMemory| nearest.address as i64 + offset - tensor.address as i64;
+    let is_at = |tensor: &&TensorMemory| tensor.is_written && (0..tensor.nbytes as i64).contains(&inside(tensor));
+    tensors.iter().find(is_at).map(|tensor| (tensor.parameter, inside(tensor)))
 }

@@ -165,12 +165,6 @@ impl Signature {
         self.parameters.get(place).map_or("", |parameter| &parameter.name)
     }
 
-    /// Returns whether a kernel may write to the tensor in a place.
-    pub(super) fn is_written(&self, place: usize) -> bool {
-        let parameter = self.parameters.get(place);
-        matches!(parameter.map(|parameter| &parameter.accepts), Some(Accepts::Tensor { is_written: true, .. }))
-    }
-
     fn check_type(&self, parameter: &Parameter, dtypes: &[Py<PyAny>], value: &Bound<'_, PyAny>) -> PyResult<()> {
         let expected = || match dtypes {
             [] => "a tensor".to_owned(),
