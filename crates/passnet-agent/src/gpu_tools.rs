@@ -103,10 +103,11 @@ fn may_run(evaluator: &Evaluator, passes: &PassDirectory) -> Result<(), NoReport
     if evaluator.referee().settings().device.is_cpu() {
         return Err(NoReport::Cpu);
     }
-    // Checked here too, so that no order of calls can run passes that the rules refuse.
+    // Checked here too, so that no order of calls can run passes that the rules refuse. Without passes, the graph itself runs, and the
+    // rules would refuse an empty folder.
     match Evaluator::lint(passes).first() {
-        Some(finding) => Err(NoReport::Refused { rule: finding.rule.to_owned() }),
-        None => Ok(()),
+        Some(finding) if !passes.files().is_empty() => Err(NoReport::Refused { rule: finding.rule.to_owned() }),
+        _ => Ok(()),
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Pause between two looks at whether the wait was halted.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Time after which an evaluation that waits to be the only one lets no other begin. A run ends before: while such evaluations wait, fewer
+/// run at the same time, so that the memory suffices, and the last ones follow each other. A server never runs out of evaluations.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Evaluations of this process that hold memory on a device. Usually there are several. An evaluation that ran out of memory is repeated
 /// as the only one, so that its verdict does not depend on the others.
@@ -20,8 +23,8 @@ pub(crate) struct Occupancy {
 struct State {
     /// Evaluations on the device.
     present: usize,
-    /// Evaluations that wait to be the only one. Others do not begin before them.
-    waiting: usize,
+    /// Evaluations that have waited too long to be the only one. Others do not begin before them.
+    overdue: usize,
     /// True while the evaluation on the device is the only one that may be there.
     is_sole: bool,
 }
@@ -42,16 +45,24 @@ pub(crate) struct Occupant<'a>(&'a Occupancy);
 impl Occupancy {
     /// Waits until an evaluation with this share may begin. Returns `None` if `is_halted` becomes true before.
     pub(crate) fn enter(&self, share: Share, is_halted: impl Fn() -> bool) -> Option<Occupant<'_>> {
+        self.enter_within(share, PATIENCE, is_halted)
+    }
+
+    fn enter_within(&self, share: Share, patience: Duration, is_halted: impl Fn() -> bool) -> Option<Occupant<'_>> {
+        let (begin, mut is_overdue) = (Instant::now(), false);
         let mut state = self.lock();
-        state.waiting += usize::from(share == Share::Sole);
         let may_begin = |state: &State| match share {
-            Share::Shared => !state.is_sole && state.waiting == 0,
+            Share::Shared => !state.is_sole && state.overdue == 0,
             Share::Sole => state.present == 0,
         };
         while !may_begin(&state) && !is_halted() {
+            if share == Share::Sole && !is_overdue && begin.elapsed() >= patience {
+                is_overdue = true;
+                state.overdue += 1;
+            }
             state = self.changed.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.waiting -= usize::from(share == Share::Sole);
+        state.overdue -= usize::from(is_overdue);
         if !may_begin(&state) {
             self.changed.notify_all();
             return None;
@@ -104,19 +115,21 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_evaluation_lets_no_other_begin_before_it_and_a_halt_ends_the_wait() {
+    fn an_overdue_evaluation_lets_no_other_begin_before_it_and_a_halt_ends_the_wait() {
         let occupancy = Occupancy::default();
         let first = occupancy.enter(Share::Shared, || false).unwrap();
         assert!(occupancy.enter(Share::Sole, || true).is_none(), "another evaluation is on the device");
         drop(occupancy.enter(Share::Shared, || true).expect("nothing waits any more"));
         std::thread::scope(|scope| {
-            let sole = scope.spawn(|| occupancy.enter(Share::Sole, || false).map(drop));
-            while occupancy.lock().waiting == 0 {
+            let patient = scope.spawn(|| occupancy.enter(Share::Sole, || false).map(drop));
+            drop(occupancy.enter(Share::Shared, || false).expect("a patient evaluation does not come first"));
+            let sole = scope.spawn(|| occupancy.enter_within(Share::Sole, Duration::ZERO, || false).map(drop));
+            while occupancy.lock().overdue == 0 {
                 std::thread::yield_now();
             }
             assert!(occupancy.enter(Share::Shared, || true).is_none(), "the sole evaluation comes first");
             drop(first);
-            assert!(sole.join().unwrap().is_some());
+            assert!(sole.join().unwrap().is_some() && patient.join().unwrap().is_some());
         });
         assert!(occupancy.enter(Share::Shared, || false).is_some());
     }
