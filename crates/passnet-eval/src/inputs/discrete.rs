@@ -8,8 +8,11 @@ use passnet_record::{DType, TensorMeta, TensorValue};
 use super::real::{literal, store};
 use crate::philox::Stream;
 
-/// Number of elements in a run of bools. Runs occur because rows of a mask are often all true or all false.
+/// Number of elements in a run of bools, in tensors of few rows and in every third row of the others.
 const RUN: u64 = 16;
+
+/// Number of kinds of rows and runs: all false, all true, and mixed.
+const KINDS: u64 = 3;
 
 /// Magnitude above which literals mark masked elements. `varied` contents do not change them.
 const SENTINEL: f64 = 1e4;
@@ -52,21 +55,37 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u
         Some(&first) if values.iter().all(|&value| value == first) => vec![first, i64::from(first == 0)],
         Some(_) => values,
     };
+    let width = meta.shape.last().map_or(1, |&width| width.max(1));
+    let has_rows = (out.len() / size) as u64 / width >= KINDS;
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
         let [word, ..] = stream.group(index);
         let value = if meta.dtype == DType::Bool {
-            // A third of the runs are mixed; the others are all true or all false.
-            let [kind, ..] = stream.group(u64::MAX - index / RUN);
-            i64::from(match kind % 3 {
-                0 => false,
-                1 => true,
-                _ => word % 2 == 0,
-            })
+            i64::from(bool_at(index, width, has_rows, &stream))
         } else {
             pool[word as usize % pool.len()]
         };
         element.copy_from_slice(&value.to_ne_bytes()[..size]);
     }
+}
+
+/// Returns an element of a tensor of bools. Rows of a mask are often all true or all false, and a pass must be right for these too. Of
+/// three rows in a row, one is all true and one all false. The third one, and all of a tensor of fewer rows, consists of such runs.
+fn bool_at(index: u64, width: u64, has_rows: bool, stream: &Stream) -> bool {
+    let (row, run) = (index / width, index / RUN);
+    let kind = if has_rows { kind_of(row, stream, u64::MAX) } else { 2 };
+    match if kind == 2 { kind_of(run, stream, u64::MAX / 2) } else { kind } {
+        0 => false,
+        1 => true,
+        _ => stream.group(index)[0] % 2 == 0,
+    }
+}
+
+/// Returns the kind of a row or run. Each three of them have all kinds, in random order, so that no tensor lacks one by chance.
+fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
+    let [first, order, ..] = stream.group(top - number / KINDS);
+    let place = number % KINDS;
+    let place = if order % 2 == 0 { place } else { KINDS - 1 - place };
+    (place + u64::from(first)) % KINDS
 }
 
 fn whole(value: TensorValue) -> i64 {

@@ -143,9 +143,16 @@ fn discrete_contents_change_integers_and_bools_that_are_fixed() {
         assert!(values.iter().all(|v| drawn.contains(v)) && drawn.iter().all(|v| values.contains(v)), "{values:?}");
         assert_ne!(drawn, whole(&meta, Content::Random));
     }
-    let mask = fill(&meta(DType::Bool, &[50, 16]), 1, Content::Discrete).unwrap();
-    let rows: Vec<usize> = mask.chunks(16).map(|row| row.iter().filter(|&&value| value == 1).count()).collect();
-    assert!([0, 16].iter().all(|all| rows.contains(all)) && rows.iter().any(|count| (1..16).contains(count)));
+    // Every seed masks some rows as a whole, at any width, and some in part.
+    for (seed, width) in (0..40).zip([5, 16, 40, 197].into_iter().cycle()) {
+        let mask = fill(&meta(DType::Bool, &[8, width]), seed, Content::Discrete).unwrap();
+        let rows = mask.chunks(width as usize).map(|row| row.iter().filter(|&&value| value == 1).count() as u64);
+        let rows: Vec<u64> = rows.collect();
+        assert!(rows.contains(&0) && rows.contains(&width), "{rows:?}");
+        assert!(width < 40 || rows.iter().any(|count| (1..width).contains(count)), "{rows:?}");
+    }
+    let few = fill(&meta(DType::Bool, &[1, 96]), 1, Content::Discrete).unwrap();
+    assert!(few.chunks(16).any(|run| run == [0; 16]) && few.chunks(16).any(|run| run == [1; 16]), "{few:?}");
     let mut range = meta(DType::Int32, &[4]);
     (range.min_val, range.max_val) = (Some(0.0), Some(9.0));
     assert!(!is_fixed(&range) && !is_fixed(&meta(DType::Float32, &[4])));
