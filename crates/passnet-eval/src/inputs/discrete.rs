@@ -76,7 +76,7 @@ fn bool_at(index: u64, width: u64, has_rows: bool, stream: &Stream) -> bool {
     match if kind == 2 { kind_of(run, stream, u64::MAX / 2) } else { kind } {
         0 => false,
         1 => true,
-        _ => stream.group(index)[0] % 2 == 0,
+        _ => stream.group(index)[0].is_multiple_of(2),
     }
 }
 
@@ -84,7 +84,7 @@ fn bool_at(index: u64, width: u64, has_rows: bool, stream: &Stream) -> bool {
 fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
     let [first, order, ..] = stream.group(top - number / KINDS);
     let place = number % KINDS;
-    let place = if order % 2 == 0 { place } else { KINDS - 1 - place };
+    let place = if order.is_multiple_of(2) { place } else { KINDS - 1 - place };
     (place + u64::from(first)) % KINDS
 }
 
