@@ -40,6 +40,7 @@ mod typed;
 mod uses;
 pub mod verify;
 pub mod wire;
+mod zero_weights;
 
 pub use arg::{Arg, DeviceConstant};
 pub use builder::Builder;
@@ -54,3 +55,4 @@ pub use typed::{
 };
 pub use uses::{Use, Uses};
 pub use verify::VerifyError;
+pub use zero_weights::has_zero_weights;

@@ -1,5 +1,6 @@
 //! Checked rounds: both sides compute the same contents, and their results are compared.
 
+use passnet_graph::has_zero_weights;
 use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 
 use super::{
@@ -11,7 +12,7 @@ use crate::{
     failure::Failure,
     inputs::{Content, byte_size, is_fixed},
     integrity,
-    judge::{Agreement, CallProperties, Pair, RoundTally, judge_loosely, pair, remarks, same_bytes},
+    judge::{Agreement, CallProperties, LooseRound, Pair, RoundTally, judge_loosely, pair, remarks, same_bytes},
     worker::{Returned, Worker, WorkerFault},
 };
 
@@ -26,6 +27,14 @@ pub(super) struct Round {
     pub(super) content: Content,
     pub(super) inputs_seed: u64,
     pub(super) call_seed: u64,
+    /// True if the graph multiplies elements by weights of zero.
+    has_zero_weights: bool,
+}
+
+impl Round {
+    fn loosely(&self, correct_at: i32) -> LooseRound {
+        LooseRound { content: self.content, correct_at, has_zero_weights: self.has_zero_weights }
+    }
 }
 
 /// A round whose outcome depends on the graph in float64.
@@ -40,7 +49,7 @@ struct Undecided {
 fn differs(round: &Round, pairs: &[Pair<'_>], correct_at: i32) -> bool {
     match round.content {
         Content::Random => !Agreement::of(pairs, correct_at).is_close(correct_at),
-        content => judge_loosely(pairs, (content, correct_at), None).is_err(),
+        _ => judge_loosely(pairs, round.loosely(correct_at), None).is_err(),
     }
 }
 
@@ -51,8 +60,7 @@ fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut
         return Ok(());
     }
     // A failure on random inputs takes precedence over one on adversarial inputs.
-    judge_loosely(pairs, (round.content, tally.correct_at()), wide)
-        .map_err(|failure| tally.failure().unwrap_or(failure))
+    judge_loosely(pairs, round.loosely(tally.correct_at()), wide).map_err(|failure| tally.failure().unwrap_or(failure))
 }
 
 /// Rounds that are sent together, with their inputs.
@@ -65,6 +73,7 @@ impl<'a> GraphEvaluation<'a> {
         let has_fixed = self.sample.metas().iter().any(is_fixed);
         let adversarial = adversarial.iter().filter(|&&content| content != Content::Discrete || has_fixed);
         let contents = random.chain(adversarial.copied());
+        let has_zero_weights = has_zero_weights(self.sample.graph());
         contents
             .zip(0..)
             .map(|(content, index)| {
@@ -72,7 +81,7 @@ impl<'a> GraphEvaluation<'a> {
                 // A near duplicate is derived from the random inputs of the same seed.
                 let (inputs_seed, _) =
                     self.seeds.checked_round(if content == Content::NearDuplicate { 0 } else { index });
-                Round { content, inputs_seed, call_seed: self.seeds.checked_round(index).1 }
+                Round { content, inputs_seed, call_seed: self.seeds.checked_round(index).1, has_zero_weights }
             })
             .collect()
     }

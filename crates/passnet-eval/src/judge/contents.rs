@@ -10,15 +10,26 @@ use crate::{
     worker::Returned,
 };
 
+/// Round of adversarial inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LooseRound {
+    pub(crate) content: Content,
+    /// Demanded tolerance.
+    pub(crate) correct_at: i32,
+    /// True if the graph multiplies elements by weights of zero, so that NaN and infinities may spread.
+    pub(crate) has_zero_weights: bool,
+}
+
 /// Judges a round of adversarial inputs. If there is a float64 result, each element has to agree with it or with eager, because eager
 /// itself is far off on some contents. `wide` and `uneven` contents have ordinary magnitudes: an output that is not close at the
 /// demanded tolerance has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
-    (content, correct_at): (Content, i32),
+    LooseRound { content, correct_at, has_zero_weights }: LooseRound,
     float64: Option<&Returned>,
 ) -> Result<(), Failure> {
     let exceptional = match content {
+        Content::NonFinite if has_zero_weights => Exceptional::Spread,
         Content::NonFinite => Exceptional::Expected,
         Content::Discrete => Exceptional::Computed,
         _ => Exceptional::Overflow,
@@ -41,7 +52,7 @@ pub(crate) fn judge_loosely(
 
 fn wrong(pair: &Pair<'_>, content: Content, exceptional: Exceptional, bad: &LooseFailure) -> Failure {
     let advice = match exceptional {
-        Exceptional::Expected => {
+        Exceptional::Expected | Exceptional::Spread => {
             "the result must have NaN and infinities where the graph has them: `x < 0 ? 0 : x` keeps NaN, `x > 0 ? x : 0` and `fmax` \
              drop it, as does `tl.maximum` without `propagate_nan`"
         }

@@ -105,16 +105,32 @@ fn adversarial_rounds_are_judged_by_scale() {
     let reference = one(&[1000.0, 1.0], &[2]);
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
-    assert_eq!(
-        judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), (Content::Large, -2), None),
-        Ok(())
-    );
+    let large = LooseRound { content: Content::Large, correct_at: -2, has_zero_weights: false };
+    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), large, None), Ok(()));
     let stale = one(&[0.0, 1.0], &[2]);
     let failure =
-        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), (Content::Large, -2), None)
-            .unwrap_err();
+        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), large, None).unwrap_err();
     assert_eq!(failure.reason.code, "adversarial_differs");
     assert!(failure.reason.message.contains("`large`"));
+}
+
+/// A convolution that multiplies its padding by an infinite weight returns NaN where one that skips the padding does not.
+#[test]
+fn zero_weights_may_spread_nan_and_nothing_else() {
+    let block = inputs();
+    let is_right = |candidate: &[f32], has_zero_weights: bool| {
+        let (reference, candidate) = (one(&[f32::INFINITY, 1.0], &[2]), one(candidate, &[2]));
+        let pairs = pair(&reference, &candidate, &block, 0, CallProperties::ALL).unwrap();
+        let round = LooseRound { content: Content::NonFinite, correct_at: -2, has_zero_weights };
+        judge_loosely(&pairs, round, None).is_ok()
+    };
+    let nan = f32::NAN;
+    for candidate in [[nan, 1.0], [f32::INFINITY, nan], [nan, nan]] {
+        assert!(is_right(&candidate, true) && !is_right(&candidate, false), "{candidate:?}");
+    }
+    for candidate in [[1.0, 1.0], [f32::NEG_INFINITY, 1.0], [f32::INFINITY, f32::INFINITY], [nan, 2.0]] {
+        assert!(!is_right(&candidate, true), "{candidate:?}");
+    }
 }
 
 #[test]
