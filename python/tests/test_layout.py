@@ -28,7 +28,7 @@ ARROWS = {
     "_capture": {"_backend", "_summary", "_zoo"},
     "backend": {"_backend", "_passes", "_summary", "_warning", "kernels"},
     "_compile": {"_backend", "_passes", "_summary", "_warning", "backend", "kernels"},
-    "_services": {"_summary", "_backend", "_passes", "_capture"},
+    "_services": {"_summary", "_backend", "_passes", "_capture", "kernels"},
     "_compilers": {"_summary"},
     "_fleet": {"_summary"},
     "_worker": {"_compilers", "_monitor", "_passes", "backend", "kernels"},
