@@ -73,7 +73,7 @@ def regions_of(graph: torch.fx.Graph, passes: Sequence[Pass]) -> dict[torch.fx.N
 
 
 def call_directly(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
-    """Lets a graph call the functions of the passes, without the functions of `direct` around them, which take half a microsecond.
+    """Lets a graph call the functions of the passes, without the functions of `direct` around them, which take time in each call.
 
     Afterwards, `regions_of` does not find these calls. A call whose indices are checked, or whose arguments the pass computes, stays
     as it is.

@@ -69,7 +69,7 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u
 }
 
 /// Returns an element of a tensor of bools. Rows of a mask are often all true or all false, and a pass must be right for these too. Of
-/// three rows in a row, one is all true and one all false. The third one, and all of a tensor of fewer rows, consists of such runs.
+/// three neighbouring rows, one is all true and one all false. The third one, and all of a tensor of fewer rows, consists of such runs.
 fn bool_at(index: u64, width: u64, has_rows: bool, stream: &Stream) -> bool {
     let (row, run) = (index / width, index / RUN);
     let kind = if has_rows { kind_of(row, stream, u64::MAX) } else { 2 };
