@@ -66,8 +66,9 @@ class Bench:
         ]
         environment = dict(os.environ)
         if a.device == "cpu":
-            command += ["--stations-per-node", str(devices), "--trials", "10"]
+            command += ["--stations-per-node", str(devices), "--trials", str(a.trials or 10)]
         else:
+            command += ["--trials", str(a.trials)] if a.trials else []
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, range(devices)))
         with open(self.out / f"{name}.log", "ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
@@ -210,6 +211,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=10)
     parser.add_argument("--cores", type=int, default=12)
+    parser.add_argument("--trials", type=int, help="of each evaluation, instead of the number of `fleet run`")
     parser.add_argument("--seconds", type=float, default=200.0)
     arguments = parser.parse_args()
     bench = Bench(arguments)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # One GPU against all GPUs of a host on a local Ray cluster, then all of them with faults, in one call.
 #
-#   WHEEL=passnet.whl WHEELS=FOLDER benches/gpu/fleet.sh OUT SECONDS [SUITE [TASKS [AUTHOR]]]
+#   WHEEL=passnet.whl WHEELS=FOLDER benches/gpu/fleet.sh OUT SECONDS [SUITE [TASKS [AUTHOR [TRIALS]]]]
 #
 # WHEEL is a wheel made by `cargo xtask wheel`. WHEELS is a folder with a wheel of Ray (`benches/fleet/slim_ray.py`) and those of its
 # dependencies that are missing here; nothing is downloaded. Instead of WHEEL, PASSNET may name a command that is built already, with
 # PASSNET_PYTHON and PASSNET_SITE set. DEVICE (cuda), JOBS and CORES of a station may be set. Writes OUT/fleet.json after every step.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-out=$1 seconds=$2 suite=${3:-suites/passbench-f} tasks=${4:-100} author=${5:-fuse}
+out=$1 seconds=$2 suite=${3:-suites/passbench-f} tasks=${4:-100} author=${5:-fuse} trials=${6:-}
 began=$SECONDS
 mkdir -p "$out"
 if [[ -n ${PASSNET:-} ]]; then
@@ -30,4 +30,5 @@ timeout 60 "$PASSNET_PYTHON" -c 'import ray, torch; print(f"Ray {ray.__version__
     tee "$out/versions.txt"
 left=$((seconds - (SECONDS - began)))
 timeout --kill-after=5 "$left" "$PASSNET_PYTHON" benches/gpu/fleet.py --passnet "$passnet" --suite "$suite" --tasks "$tasks" \
-    --author "$author" --device "${DEVICE:-cuda}" --jobs "${JOBS:-10}" --cores "${CORES:-12}" --seconds "$((left - 3))" "$out"
+    --author "$author" --device "${DEVICE:-cuda}" --jobs "${JOBS:-10}" --cores "${CORES:-12}" ${trials:+--trials "$trials"} \
+    --seconds "$((left - 3))" "$out"
