@@ -46,7 +46,12 @@ class Comparison:
     @property
     def loses(self) -> bool:
         """Returns whether the second function is slower, both in its fastest round and in most rounds: other work disturbs some rounds."""
-        return min(self.fused_ns / self.eager_ns, statistics.median(self._ratios)) > _NOISE
+        return min(self.fused_ns / self.eager_ns, self.median_ratio) > _NOISE
+
+    @property
+    def median_ratio(self) -> float:
+        """Returns the time of the second function over that of the first, as the median of the rounds."""
+        return statistics.median(self._ratios)
 
     @property
     def is_clear(self) -> bool:
@@ -59,20 +64,25 @@ class Comparison:
 
 
 def compare_times(
-    eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device, *, graphed: bool = False
+    eager: Callable[[], Any],
+    fused: Callable[[], Any],
+    device: torch.device,
+    *,
+    graphed: bool = False,
+    rounds: int = _ROUNDS,
 ) -> Comparison:
-    """Calls two functions in turns.
+    """Calls two functions in turns, in at most this number of rounds.
 
     With `graphed`, both functions are recorded as CUDA graphs if possible, and the times are those of the device alone. The
     host's share of a call then does not count, because a CUDA graph does not have it.
     """
     if not graphed or device.type != "cuda":
-        return _compared(eager, fused, device)
+        return _compared(eager, fused, device, rounds)
     graphs = [graph for function in (eager, fused) if (graph := repeated(function, device)) is not None]
     try:
         if len(graphs) < 2:
-            return _compared(eager, fused, device)
-        times = _compared(graphs[0].replay, graphs[1].replay, device)
+            return _compared(eager, fused, device, rounds)
+        times = _compared(graphs[0].replay, graphs[1].replay, device, rounds)
     finally:
         for graph in graphs:
             # Recorded graphs hold device memory until they are reset.
@@ -81,11 +91,11 @@ def compare_times(
     return Comparison(eager_ns, fused_ns)
 
 
-def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device) -> Comparison:
+def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device, rounds: int) -> Comparison:
     clocks = (_Clock(eager, device), _Clock(fused, device))
     started = time.perf_counter_ns()
     times: tuple[list[float], list[float]] = ([], [])
-    for number in range(_ROUNDS):
+    for number in range(rounds):
         # The order alternates, so that neither side always starts with the caches that the other side left. Both sides
         # are read within one round, so slow drift of the machine affects both.
         for place in (0, 1) if number % 2 else (1, 0):

@@ -50,6 +50,11 @@ class Built:
         if self.graphed is not None:
             self.graphed.reset()
 
+    def release(self, model: Run) -> None:
+        """Releases all that was built, because the model itself runs the calls."""
+        self.reset()
+        self.run, self.graphed = model, None
+
 
 def build(captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None) -> Built:
     """Rewrites, verifies and records a captured call. `pool` is the memory for a CUDA graph; None if no CUDA graph is wanted."""

@@ -10,15 +10,16 @@ from typing import Any
 
 import torch
 import torch._dynamo
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._compile.autocast import ImplicitCastError, uncached
 from passnet._compile.build import Built
+from passnet._compile.calls import is_slower
 from passnet._compile.capture import Captured, capture, owned_tensors
-from passnet._compile.entry import MISS, facts_of, make_entry
+from passnet._compile.entry import MISS, Entry, checked, facts_of, joined, make_entry, make_model_entry
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
 from passnet._compile.frames import without_errors
@@ -34,8 +35,6 @@ from passnet._passes.load import Pass
 from passnet._warning import warn
 from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
-
-Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 # Methods of modules that return the module.
 _CHAINED = frozenset({"apply", "bfloat16", "cpu", "cuda", "double", "float", "half"})
@@ -69,6 +68,7 @@ class Compiled:
         self._dynamo: Callable[..., Any] | None = None
         self._refused: str | None = None
         self._implicit_cast: str | None = None
+        self._limited: str | None = None
         self._retries = 0
         self._is_stale = False
         self._warned: set[str] = set()
@@ -80,7 +80,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Within a capture by Dynamo, the model itself runs, so that guards are not captured.
-        if is_compiling():
+        if is_dynamo_compiling():
             return self.model(*args, **kwargs)
         for entry in self._entries:
             result = entry(args, kwargs)
@@ -210,17 +210,20 @@ class Compiled:
         for built in self._built:
             built.reset()
         self._built.clear()
-        self._dynamo = self._refused = self._implicit_cast = None
+        self._dynamo = self._refused = self._implicit_cast = self._limited = None
         self._changing = Changing()
         self._retries = 0
         self._is_stale = False
 
     def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call that no entry accepts."""
-        if reason := self._eager_reason(args, kwargs) or self._changing.reason(args, kwargs):
-            return self._eager(reason, args, kwargs)
-        with self._lock:
-            run = self._decide(args, kwargs)
+        # First a reason that holds for every such call: for a small model, the other checks take longer than the model.
+        always = None if self._dynamo is not None or self._is_stale else self._refused or self._limited
+        if reason := always or self._eager_reason(args, kwargs) or self._changing.reason(args, kwargs):
+            run = self._count(reason)
+        else:
+            with self._lock:
+                run = self._decide(args, kwargs)
         # Outside the lock: the model may wait for another thread that calls this object.
         return run(*args, **kwargs)
 
@@ -231,20 +234,18 @@ class Compiled:
             dynamo, retries = self._dynamo, self._retries
             self.refresh()
             self._dynamo, self._retries = dynamo, retries
-        for entry in self._entries:
-            # Another thread may have compiled this kind of call in the meantime.
+        # Another thread may have compiled this kind of call in the meantime.
+        for entry in checked(self._entries):
             if (result := entry(args, kwargs)) is not MISS:
                 return lambda *_, **__: result
         if self._dynamo is not None:
             return self._dynamo
-        reason = self._refused
-        if reason is None and len(self._built) >= self.options.limit:
-            reason = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
-            advice = "raise `limit`, or use fewer sizes"
-            self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {reason}; {advice}")
-        if reason is not None:
-            self._count(reason)
-            return self.model
+        if self._refused is None and len(self._built) >= self.options.limit:
+            self._limited = f"{self.options.limit} kinds of calls are compiled already (`limit`)"
+            advice = f"{self._limited}; raise `limit`, or use fewer sizes"
+            self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {advice}")
+        if reason := self._refused or self._limited:
+            return self._count(reason)
         try:
             result = self._compile(args, kwargs)
         except NotCapturedError as error:
@@ -266,21 +267,15 @@ class Compiled:
                     else:
                         built = build_inference(captured, self._known, self.options, self._store, self._graph_pool())
             except UnfaithfulError as error:
-                self._refused = str(error)
-                self._warn("unfaithful", f"PyTorch runs {self._name()}: {self._refused}")
-                self._count(self._refused)
+                self._refused = self._left("unfaithful", str(error))
                 return error.result
             except ImplicitCastError as error:
-                self._implicit_cast = f"autocast is enabled, and {error}"
-                self._warn("autocast", f"PyTorch runs {self._name()}: {self._implicit_cast}")
-                self._count(self._implicit_cast)
+                self._implicit_cast = self._left("autocast", f"autocast is enabled, and {error}")
                 return captured.result
             except Exception as error:
                 if is_fatal(error):
                     raise
-                self._refused = f"compilation failed: {type(error).__name__}: {error}"
-                self._warn("failed", f"PyTorch runs {self._name()}: {self._refused}")
-                self._count(self._refused)
+                self._refused = self._left("failed", f"compilation failed: {type(error).__name__}: {error}")
                 return captured.result
         self._built.append(built)
         if not self._is_stale:
@@ -294,8 +289,13 @@ class Compiled:
                     raise error
                 return self._after_exception(entry, error, args, kwargs)
 
-            entry = make_entry(captured, run, facts_of(self.model, captured), failed)
-            self._entries = (*self._entries, entry)
+            facts = facts_of(self.model, captured)
+            entry = make_entry(captured, run, facts, failed)
+            if self.options.verify and is_slower(
+                (*checked(self._entries), entry), built, captured, self.model, (args, kwargs)
+            ):
+                entry = make_model_entry(self.model, captured, facts)
+            self._entries = joined(self._entries, entry, self.model)
         return captured.result
 
     def _trained(self, captured: Captured) -> Built:
@@ -359,10 +359,6 @@ class Compiled:
         self._pool = self._pool or Pool()
         return self._pool
 
-    def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._count(reason)
-        return self.model(*args, **kwargs)
-
     def _name(self) -> str:
         return getattr(self.model, "__qualname__", type(self.model).__name__)
 
@@ -372,8 +368,16 @@ class Compiled:
             self._warned.add(key)
             warn(message)
 
-    def _count(self, reason: str) -> None:
+    def _left(self, key: str, reason: str) -> str:
+        """Warns and counts that PyTorch runs a call. Returns the reason."""
+        self._warn(key, f"PyTorch runs {self._name()}: {reason}")
+        self._count(reason)
+        return reason
+
+    def _count(self, reason: str) -> Callable[..., Any]:
+        """Counts a call that PyTorch runs. Returns the model."""
         self._counts[reason] = self._counts.get(reason, 0) + 1
+        return self.model
 
     def _eager_reason(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Returns the reason why a call is left to the model itself."""

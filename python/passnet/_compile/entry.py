@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,16 @@ from passnet._compile.facts import buffers_and_modes
 from passnet._compile.layout import Assigned, Code, Constant, Layout, Leaf, Refilled
 from passnet._compile.layout import Sequence as Items
 from passnet.kernels._prepared import signature_check
+
+# Calls that the model runs without checks, per call with checks. The period, one call more, is a prime number, so that calls of several
+# kinds in turns all get checked at some time.
+_CALLS_PER_CHECK = 16
+# Hooks of a module; with `_global` before the name, those of all modules.
+_HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_pre_hooks", "_forward_hooks")
+# Attributes of entries.
+_BY_MODEL, _UNCHECKED = "passnet_by_model", "passnet_unchecked"
+
+Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 MISS = object()
 """The value that an entry returns for a call of another kind."""
@@ -80,6 +91,85 @@ def make_entry(
     namespace = dict(code.names)
     exec(compile(text, "<passnet entry>", "exec"), namespace)
     return namespace["entry"]
+
+
+def make_model_entry(model: Callable[..., Any], captured: Captured, facts: _native.ModuleFacts) -> Callable[..., Any]:
+    """Returns an entry of the form of `make_entry` that runs the model itself.
+
+    The result is right for any call. The checks only leave calls of other kinds, and calls after a change of the model, to other entries.
+    """
+    code = Code()
+    leaves: dict[int, str] = {}
+    checks = list(_checks(code, captured.call, leaves))
+    tensors = ", ".join(leaves[number] for number in range(len(captured.inputs)))
+    checks.append(f"{code.name(signature_check(captured.inputs))}({tensors})")
+    if any(tensor.requires_grad for tensor in captured.owned):
+        checks.append(f"{code.name(torch.is_grad_enabled)}() is {torch.is_grad_enabled()}")
+    checks.append(f"{code.name(facts.hold)}()")
+    text = "\n".join(
+        [
+            "def entry(args, kwargs):",
+            "  try:",
+            f"    if not ({' and '.join(checks)}):",
+            f"        return {code.name(MISS)}",
+            "  except Exception:",
+            # For example an argument of another type. The exceptions of the model itself go to the caller.
+            f"    return {code.name(MISS)}",
+            f"  return {code.name(_call_of(model))}(*args, **kwargs)",
+        ]
+    )
+    namespace = dict(code.names)
+    exec(compile(text, "<passnet entry>", "exec"), namespace)
+    vars(namespace["entry"])[_BY_MODEL] = True
+    return namespace["entry"]
+
+
+def joined(entries: tuple[Entry, ...], entry: Entry, model: Callable[..., Any]) -> tuple[Entry, ...]:
+    """Returns the entries with one more.
+
+    If the model runs all these kinds of calls, the first entry runs most calls of any kind without checks, which take longer than
+    small models. The other calls pass the checks, so that kinds that are new get compiled.
+    """
+    known = (*checked(entries), entry)
+    return known if not all(hasattr(other, _BY_MODEL) for other in known) else (_unchecked(model), *known)
+
+
+def checked(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Returns the entries that check calls."""
+    return [entry for entry in entries if not hasattr(entry, _UNCHECKED)]
+
+
+def _unchecked(model: Callable[..., Any]) -> Entry:
+    is_checked, call, miss = itertools.cycle([True, *[False] * _CALLS_PER_CHECK]).__next__, _call_of(model), MISS
+    has_no_hooks = _no_hooks(model).hold if call is not model else None
+
+    def entry(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return miss if is_checked() else call(*args, **kwargs)
+
+    def entry_of_module(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if is_checked():
+            return miss
+        # Without hooks, `call` does nothing but call `forward`, after checks in Python that take longer than this one.
+        return model.forward(*args, **kwargs) if has_no_hooks() else call(*args, **kwargs)
+
+    made = entry if has_no_hooks is None else entry_of_module
+    vars(made)[_UNCHECKED] = True
+    return made
+
+
+def _no_hooks(module: torch.nn.Module) -> _native.ModuleFacts:
+    """Returns the fact that a module has no hooks and is not traced, so that a call of it is a call of `forward`."""
+    attributes = module.__dict__
+    own = [(attributes, name, attributes[name]) for name in _HOOKS]
+    shared = [getattr(torch.nn.modules.module, f"_global{name}") for name in _HOOKS]
+    sizes = [(hooks, 0) for hooks in (*(hooks for *_, hooks in own), *shared)]
+    return _native.ModuleFacts(own, [], [], sizes, [], [], [(torch._C._get_tracing_state, None)])
+
+
+def _call_of(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that calls the model: for modules the one below `Module.__call__`, which takes a microsecond only to call it."""
+    is_usual = isinstance(model, torch.nn.Module) and type(model).__call__ is torch.nn.Module.__call__
+    return model._call_impl if is_usual and model._compiled_call_impl is None else model
 
 
 def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:

@@ -24,6 +24,12 @@ class Specialisation:
     """Time of the captured graph without passes, in nanoseconds."""
     fused_ns: float | None = None
     """Time of the rewritten graph, in nanoseconds."""
+    model_ns: float | None = None
+    """Time of a call of the model itself, in nanoseconds; None if whole calls were not timed."""
+    call_ns: float | None = None
+    """Time of a compiled call with its guards, in nanoseconds; None if whole calls were not timed."""
+    by_model: str | None = None
+    """Reason why the model itself runs calls of this kind; None if the compiled graph runs."""
     cuda_graph: str = "off"
     """`on`, or `off`, or the reason why the call is no CUDA graph."""
     texts: dict[str, str] = field(default_factory=dict, repr=False)
@@ -46,6 +52,8 @@ class Specialisation:
         yield f"    {len(kept)} of {len(self.regions)} regions kept, which replace {covered} operations"
         if self.eager_ns is not None and self.fused_ns is not None:
             yield f"    {self.fused_ns / 1e3:.1f} us instead of {self.eager_ns / 1e3:.1f} us"
+        if self.by_model is not None:
+            yield f"    run by the model itself: {self.by_model}"
         yield f"    CUDA graph: {self.cuda_graph}"
         if self.trains:
             yield f"    gradients: {'compiled' if self.left is None else f'left to PyTorch: {self.left}'}"
