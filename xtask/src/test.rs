@@ -14,7 +14,8 @@ use crate::{
 
 /// Packages that the tests use in addition to the runtime: model libraries for `extract`, pytest and ruff, pandas for the
 /// example, trainers for the recipe (they bring transformers), Ray for a fleet on this machine.
-const TEST_PACKAGES: &[&str] = &["pytest", "pytest-xdist", "ruff", "torchvision", "timm", "pandas", "trl", "datasets", "ray"];
+const TEST_PACKAGES: &[&str] =
+    &["pytest", "pytest-xdist", "ruff", "torchvision", "timm", "pandas", "trl", "datasets", "ray"];
 
 /// Each process imports PyTorch and has servers of its own: some 2 GiB.
 const MOST_PYTHON_PROCESSES: usize = 8;
