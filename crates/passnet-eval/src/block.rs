@@ -11,7 +11,7 @@ use std::{
 use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
-use crate::inputs::{Content, InputError, byte_size, common_indices, fill_below};
+use crate::inputs::{AllInputs, Content, InputError, byte_size, fill_among};
 
 /// Alignment of each tensor inside a block, in bytes. PyTorch's CPU allocator has the same alignment, so vector loads take as long as
 /// they do outside the referee.
@@ -63,10 +63,10 @@ impl InputBlock {
         }
         let file = memory_file()?;
         file.set_len(end)?;
-        let indices = common_indices(metas);
+        let all = AllInputs::of(metas);
         for (&(seed, content), start) in contents.iter().zip((0..).step_by(stride.max(1) as usize)) {
-            for (meta, layout) in metas.iter().zip(&first) {
-                file.write_all_at(&fill_below(meta, seed, content, indices)?, start + layout.offset)?;
+            for (number, (meta, layout)) in metas.iter().zip(&first).enumerate() {
+                file.write_all_at(&fill_among(meta, number, seed, content, all)?, start + layout.offset)?;
             }
         }
         seal(&file)?;

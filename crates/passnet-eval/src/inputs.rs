@@ -2,18 +2,23 @@
 
 mod content;
 mod discrete;
+mod outliers;
 mod real;
 mod rows;
 
 use std::num::NonZero;
 
 pub use content::{Content, UnknownContent};
-pub(crate) use discrete::{common_indices, is_fixed};
+use discrete::common_indices;
+pub(crate) use discrete::is_fixed;
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use real::{Real, literal, store};
 
 use crate::philox::{BATCH, Stream};
+
+/// Deviation of outliers in deviations of `wide` contents.
+const OUTLIER: f64 = 2.0;
 
 /// Tensors with more elements than this are filled by several threads.
 const PARALLEL_ELEMENTS: usize = 1 << 20;
@@ -63,17 +68,46 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
     bytes.ok_or_else(|| InputError::TooLarge { name: meta.name.clone(), shape: meta.shape.clone() })
 }
 
-/// Makes the values of one input, contiguous and row-major. They depend only on the seed, the name, the metadata and the content.
+/// Properties of all inputs of a graph. Some contents of an input depend on the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AllInputs {
+    /// Number of valid indices in all dimensions.
+    indices: i64,
+    /// True if a tensor of random values has more than one row.
+    has_rows: bool,
+}
+
+impl AllInputs {
+    pub(crate) fn of(metas: &[TensorMeta]) -> Self {
+        Self {
+            indices: common_indices(metas),
+            has_rows: metas.iter().any(|meta| is_drawn(meta) && rows::has_rows(meta)),
+        }
+    }
+}
+
+/// Returns whether the metadata describes a distribution of floating-point numbers, not a constant or literals.
+pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
+    meta.dtype.is_float() && meta.data.is_none() && meta.std != Some(0.0)
+}
+
+/// Makes the values of the only input of a graph, contiguous and row-major. They depend only on the seed, the name, the metadata and the
+/// content.
 ///
 /// # Errors
 /// If the metadata contradicts itself.
 pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, InputError> {
-    fill_below(meta, seed, content, 2)
+    fill_among(meta, 0, seed, content, AllInputs::of(std::slice::from_ref(meta)))
 }
 
-/// Makes the values of one input, as [`fill`] does. In `discrete` contents, integers without literals and bounds are below `indices`
-/// ([`common_indices`] of all inputs).
-pub(crate) fn fill_below(meta: &TensorMeta, seed: u64, content: Content, indices: i64) -> Result<Vec<u8>, InputError> {
+/// Makes the values of the input with the given number, as [`fill`] does.
+pub(crate) fn fill_among(
+    meta: &TensorMeta,
+    number: usize,
+    seed: u64,
+    content: Content,
+    all: AllInputs,
+) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
     if meta.dtype.is_int()
@@ -90,10 +124,21 @@ pub(crate) fn fill_below(meta: &TensorMeta, seed: u64, content: Content, indices
         }
     }
     if content == Content::Discrete && is_fixed(meta) {
-        discrete::fill(meta, stream, indices, &mut out);
+        discrete::fill(meta, stream, all.indices, &mut out);
         return Ok(out);
     }
-    fill_by_type(meta, stream, content, &mut out);
+    match meta.dtype {
+        DType::Float64 => fill_real::<f64>(meta, stream, content, all, &mut out),
+        DType::Float32 => fill_real::<f32>(meta, stream, content, all, &mut out),
+        DType::Float16 => fill_real::<f16>(meta, stream, content, all, &mut out),
+        DType::BFloat16 => fill_real::<bf16>(meta, stream, content, all, &mut out),
+        _ => fill_by_type(meta, stream, content, &mut out),
+    }
+    if is_drawn(meta) && content.has_outliers(number) {
+        let rule = FloatRule::of(meta, Content::Wide);
+        let value = |normal| rule.within(OUTLIER * normal * rule.std.max(1.0) + rule.mean, normal, 100.0);
+        outliers::place(meta, seed, stream, &mut out, value);
+    }
     if content == Content::NonFinite {
         place_non_finite(meta, stream, &mut out);
     }
@@ -102,10 +147,6 @@ pub(crate) fn fill_below(meta: &TensorMeta, seed: u64, content: Content, indices
 
 fn fill_by_type(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
     match meta.dtype {
-        DType::Float64 => fill_real::<f64>(meta, stream, content, out),
-        DType::Float32 => fill_real::<f32>(meta, stream, content, out),
-        DType::Float16 => fill_real::<f16>(meta, stream, content, out),
-        DType::BFloat16 => fill_real::<bf16>(meta, stream, content, out),
         DType::Complex64 => fill_complex::<f32>(meta, stream, content, out),
         DType::Complex128 => fill_complex::<f64>(meta, stream, content, out),
         DType::Bool => fill_bool(meta, stream, out),
@@ -184,7 +225,7 @@ fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     });
 }
 
-fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
+fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs, out: &mut [u8]) {
     let rule = FloatRule::of(meta, content);
     in_parallel(out, R::SIZE, |first, part| {
         let mut normals = [[0.0; 4]; BATCH];
@@ -202,8 +243,8 @@ fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: 
     if content == Content::NearDuplicate && meta.data.is_none() {
         reverse_middle(out, R::SIZE);
     }
-    if rule.is_drawn() && matches!(content, Content::Uneven | Content::Spikes) {
-        rows::change::<R>(meta, stream, content, out, |value| rule.within(value, 0.0, R::SPIKE));
+    if is_drawn(meta) && matches!(content, Content::Uneven | Content::Spikes) {
+        rows::change::<R>(meta, stream, (content, all.has_rows), out, |value| rule.within(value, 0.0, R::SPIKE));
     }
 }
 
@@ -286,11 +327,6 @@ impl<'a> FloatRule<'a> {
         }
     }
 
-    /// Returns whether the metadata describes a distribution, not a constant or literals.
-    fn is_drawn(&self) -> bool {
-        self.data.is_none() && self.std != 0.0
-    }
-
     /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
     fn draws(&self) -> bool {
         if self.content == Content::Varied {
@@ -317,12 +353,16 @@ impl<'a> FloatRule<'a> {
         let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * 0.2);
         let random = R::round(scaled + self.mean);
         match self.content {
-            Content::Random | Content::Varied | Content::Discrete | Content::NearDuplicate | Content::NonFinite => {
-                self.within(random, normal, 100.0)
-            }
-            Content::Wide | Content::Uneven | Content::Spikes => {
-                self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0)
-            }
+            Content::Random
+            | Content::Varied
+            | Content::Spikes
+            | Content::Outliers
+            | Content::EvenOutliers
+            | Content::OddOutliers
+            | Content::Discrete
+            | Content::NearDuplicate
+            | Content::NonFinite => self.within(random, normal, 100.0),
+            Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),
             Content::Negative => self.within(-random.abs(), normal, 100.0),
@@ -338,11 +378,16 @@ impl<'a> FloatRule<'a> {
     }
 }
 
-/// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, or a small normal variate for zero. Sentinels are returned
-/// unchanged.
+/// Magnitude of constants below which their share of a result may be within the tolerances: scales of layers begin with 1e-6, for instance.
+const NEGLIGIBLE: f64 = 0.1;
+
+/// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, a small normal variate for zero, or one of the same sign for constants
+/// near zero. Sentinels are returned unchanged.
 fn vary(constant: f64, normal: f64) -> f64 {
     if constant == 0.0 {
         0.5 * normal
+    } else if constant.abs() < NEGLIGIBLE {
+        0.5 * normal.abs() * constant.signum()
     } else if constant.abs() <= 1e4 {
         constant * (1.0 + 0.5 * (normal / 3.0).clamp(-1.0, 1.0))
     } else {

@@ -50,6 +50,8 @@ pub struct LooseTerms {
     pub exceptional: Exceptional,
     /// True if the inputs have ordinary magnitudes. Honest kernels differ less on such inputs than on extreme inputs.
     pub is_near: bool,
+    /// True if near inputs are judged as strictly as with a second reference, to find out whether one is needed.
+    pub is_strict: bool,
 }
 
 impl LooseTerms {
@@ -92,8 +94,9 @@ pub(super) const FLOOR: f64 = 1e-5;
 ///
 /// With a `second` reference of the same type and length, each element has to agree with one of the two. An element is unreliable if the
 /// two references disagree: a computation that loses all digits has no right result. There may be at most as many wrong elements as
-/// unreliable elements. On inputs of ordinary magnitudes, the
-/// bound is at least [`NOISE`] times the distance of the two references, up to [`loose_bound`].
+/// unreliable elements. On inputs of ordinary magnitudes, the second reference shows how exact a result can be. The bound then follows the
+/// [`typical`] magnitude and the element's own, so that a few huge elements excuse nothing. It is at least [`NOISE`] times the distance of
+/// the two references, up to [`loose_bound`]. Where a reference is NaN or infinite, the candidate must be NaN or infinite too.
 pub fn loosely_close(
     dtype: DType,
     candidate: &[u8],
@@ -121,19 +124,28 @@ pub fn loosely_close(
 
 /// Rule for the elements of one tensor.
 struct LooseRule {
+    /// Allowed difference of every element.
     allowed: f64,
+    /// Allowed difference relative to the reference's element.
+    relative: f64,
     exceptional: Exceptional,
+    is_strict: bool,
 }
 
 impl LooseRule {
     /// Returns the rule for a tensor. `between` is the largest distance between the two references, or 0 if it does not matter.
     fn of<E: Element>(dtype: DType, reference: &[u8], between: f64, terms: LooseTerms) -> Self {
-        let allowed = terms.bound(dtype).map_or(0.0, |bound| {
-            let scale = largest_finite(E::elements(reference).map(E::magnitude));
-            let most = loose_bound(dtype).unwrap_or(bound) * scale;
+        let LooseTerms { exceptional, is_near, is_strict } = terms;
+        let is_strict = is_near && is_strict;
+        let bound = terms.bound(dtype);
+        let allowed = bound.map_or(0.0, |bound| {
+            let largest = largest_finite(E::elements(reference).map(E::magnitude));
+            let scale =
+                if is_strict { largest.min(typical(E::elements(reference).map(E::magnitude))) } else { largest };
+            let most = loose_bound(dtype).unwrap_or(bound) * largest;
             FLOOR.max(bound * scale).max(most.min(NOISE * between))
         });
-        Self { allowed, exceptional: terms.exceptional }
+        Self { allowed, relative: bound.filter(|_| is_strict).unwrap_or(0.0), exceptional, is_strict }
     }
 
     fn holds<E: Element>(&self, candidate: E, reference: E) -> bool {
@@ -141,12 +153,27 @@ impl LooseRule {
             Exceptional::Spread if candidate.magnitude().is_nan() => true,
             // A NaN distance is never within the bound.
             _ if reference.magnitude().is_finite() => {
-                candidate.equal(reference) || candidate.distance(reference) <= self.allowed
+                candidate.equal(reference)
+                    || candidate.distance(reference) <= self.allowed.max(self.relative * reference.magnitude())
             }
-            Exceptional::Overflow => true,
+            Exceptional::Overflow => !(self.is_strict && candidate.magnitude().is_finite()),
             Exceptional::Expected | Exceptional::Spread | Exceptional::Computed => candidate.agrees(reference),
         }
     }
+}
+
+/// Multiple of the 90th percentile that [`typical`] returns. A normal distribution has one element of 10^10 above it.
+const ABOVE_MOST: f64 = 4.0;
+
+/// Returns a magnitude that most elements other than zero do not exceed, and that does not depend on the largest ones: a quotient by values
+/// near zero has a few huge elements, and a bound relative to these excuses any error elsewhere.
+fn typical(magnitudes: impl Iterator<Item = f64>) -> f64 {
+    let mut magnitudes: Vec<f64> = magnitudes.filter(|magnitude| magnitude.is_finite() && *magnitude > 0.0).collect();
+    let place = magnitudes.len() * 9 / 10;
+    if magnitudes.is_empty() {
+        return 0.0;
+    }
+    ABOVE_MOST * *magnitudes.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
 fn judge<E: Element>(
@@ -156,6 +183,7 @@ fn judge<E: Element>(
     second: Option<&[u8]>,
     terms: LooseTerms,
 ) -> Result<(), LooseFailure> {
+    let terms = LooseTerms { is_strict: terms.is_strict || second.is_some(), ..terms };
     let between = second.filter(|_| terms.is_near).map_or(0.0, |second| {
         largest_finite(E::elements(reference).zip(E::elements(second)).map(|(eager, exact)| eager.distance(exact)))
     });
@@ -188,8 +216,8 @@ fn judge<E: Element>(
 mod tests {
     use super::*;
 
-    const OVERFLOW: LooseTerms = LooseTerms { exceptional: Exceptional::Overflow, is_near: false };
-    const EXPECTED: LooseTerms = LooseTerms { exceptional: Exceptional::Expected, is_near: false };
+    const OVERFLOW: LooseTerms = LooseTerms { exceptional: Exceptional::Overflow, is_near: false, is_strict: false };
+    const EXPECTED: LooseTerms = LooseTerms { exceptional: Exceptional::Expected, is_near: false, is_strict: false };
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_ne_bytes()).collect()
@@ -218,6 +246,38 @@ mod tests {
         let failure =
             loosely_close(DType::Float32, &bytes(&[f32::NAN, 0.0, 0.0]), &reference, None, OVERFLOW).unwrap_err();
         assert!(failure.non_finite);
+    }
+
+    /// Quotients by values near zero are huge, and hid that all others were wrong by a tenth.
+    #[test]
+    fn a_few_huge_elements_do_not_excuse_the_others() {
+        let near = LooseTerms { is_near: true, ..OVERFLOW };
+        let of = |factor: f32| {
+            bytes(&(1..=200).map(|i| if i == 9 { 1e4 } else { factor * i as f32 / 100.0 }).collect::<Vec<_>>())
+        };
+        let close = |factor: f32, second: bool| {
+            let exact = of(1.0);
+            loosely_close(DType::Float32, &of(factor), &exact, second.then_some(&exact[..]), near).is_ok()
+        };
+        assert!(close(0.9, false) && !close(0.9, true) && close(0.999, true));
+        let strict = LooseTerms { is_strict: true, ..near };
+        assert!(loosely_close(DType::Float32, &of(0.9), &of(1.0), None, strict).is_err());
+        // Far inputs keep the bound of the largest element.
+        assert!(loosely_close(DType::Float32, &of(0.9), &of(1.0), Some(&of(1.0)), OVERFLOW).is_ok());
+    }
+
+    /// The logarithm of zero was a finite number, and the result was called right.
+    #[test]
+    fn infinities_of_both_references_are_required_for_near_inputs() {
+        let near = LooseTerms { is_near: true, ..OVERFLOW };
+        let (infinite, finite) = (bytes(&[1.0, f32::NEG_INFINITY]), bytes(&[1.0, -87.0]));
+        let close = |candidate: &[u8], eager: &[u8], exact: &[u8], terms| {
+            loosely_close(DType::Float32, candidate, eager, Some(exact), terms).is_ok()
+        };
+        assert!(!close(&finite, &infinite, &infinite, near) && close(&finite, &infinite, &infinite, OVERFLOW));
+        // Eager overflows, and the candidate does not.
+        assert!(close(&finite, &infinite, &finite, near) && close(&infinite, &infinite, &finite, near));
+        assert!(close(&bytes(&[1.0, f32::NAN]), &infinite, &infinite, near));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     block::{BlockError, InputBlock},
     failure::Failure,
-    inputs::{Content, byte_size, is_fixed},
+    inputs::{Content, byte_size, is_drawn, is_fixed},
     integrity,
     judge::{Agreement, CallProperties, LooseRound, Pair, RoundTally, judge_loosely, pair, remarks, same_bytes},
     worker::{Returned, Worker, WorkerFault},
@@ -32,8 +32,8 @@ pub(super) struct Round {
 }
 
 impl Round {
-    fn loosely(&self, correct_at: i32) -> LooseRound {
-        LooseRound { content: self.content, correct_at, has_zero_weights: self.has_zero_weights }
+    fn loosely(&self, correct_at: i32, is_strict: bool) -> LooseRound {
+        LooseRound { content: self.content, correct_at, has_zero_weights: self.has_zero_weights, is_strict }
     }
 }
 
@@ -49,7 +49,7 @@ struct Undecided {
 fn differs(round: &Round, pairs: &[Pair<'_>], correct_at: i32) -> bool {
     match round.content {
         Content::Random => !Agreement::of(pairs, correct_at).is_close(correct_at),
-        _ => judge_loosely(pairs, round.loosely(correct_at), None).is_err(),
+        _ => judge_loosely(pairs, round.loosely(correct_at, true), None).is_err(),
     }
 }
 
@@ -60,7 +60,8 @@ fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut
         return Ok(());
     }
     // A failure on random inputs takes precedence over one on adversarial inputs.
-    judge_loosely(pairs, round.loosely(tally.correct_at()), wide).map_err(|failure| tally.failure().unwrap_or(failure))
+    judge_loosely(pairs, round.loosely(tally.correct_at(), false), wide)
+        .map_err(|failure| tally.failure().unwrap_or(failure))
 }
 
 /// Rounds that are sent together, with their inputs.
@@ -70,8 +71,14 @@ impl<'a> GraphEvaluation<'a> {
     /// Returns the contents to check: random ones under fresh seeds, then the adversarial ones.
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
         let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
-        let has_fixed = self.sample.metas().iter().any(is_fixed);
-        let adversarial = adversarial.iter().filter(|&&content| content != Content::Discrete || has_fixed);
+        let metas = self.sample.metas();
+        let drawn = metas.iter().filter(|meta| is_drawn(meta)).count();
+        let adversarial = adversarial.iter().filter(|content| match content {
+            Content::Discrete => metas.iter().any(is_fixed),
+            // With a single tensor, `outliers` asks the same.
+            Content::EvenOutliers | Content::OddOutliers => drawn > 1,
+            _ => true,
+        });
         let contents = random.chain(adversarial.copied());
         let has_zero_weights = has_zero_weights(self.sample.graph());
         contents

@@ -12,8 +12,14 @@ pub enum Content {
     Wide,
     /// Like `Wide`, but rows differ: some are small, mostly zero, or nearly equal to the row before.
     Uneven,
-    /// Like `Wide`, with very large values in a few rows.
+    /// Like `Random`, with very large values in a few rows.
     Spikes,
+    /// Like `Random`, with a small block of values as in `Wide` in each tensor.
+    Outliers,
+    /// Like `Outliers`, with a block in every second tensor only, from the first one on.
+    EvenOutliers,
+    /// Like `EvenOutliers`, with blocks in the other tensors.
+    OddOutliers,
     /// Like `Random`, but integers and bools that the metadata fixes vary as well.
     Discrete,
     /// A thousand times the random values, within the type's range.
@@ -30,11 +36,14 @@ pub enum Content {
 
 impl Content {
     /// All contents except the random one.
-    pub const ADVERSARIAL: [Self; 11] = [
+    pub const ADVERSARIAL: [Self; 14] = [
         Self::Varied,
         Self::Wide,
         Self::Uneven,
         Self::Spikes,
+        Self::Outliers,
+        Self::EvenOutliers,
+        Self::OddOutliers,
         Self::Discrete,
         Self::Zeros,
         Self::Large,
@@ -44,6 +53,21 @@ impl Content {
         Self::NonFinite,
     ];
 
+    /// Returns whether the input with the given number has outliers.
+    pub(super) const fn has_outliers(self, number: usize) -> bool {
+        match self {
+            Self::Outliers => true,
+            Self::EvenOutliers => number.is_multiple_of(2),
+            Self::OddOutliers => !number.is_multiple_of(2),
+            _ => false,
+        }
+    }
+
+    /// Returns whether all values have ordinary magnitudes, but not those that the metadata describes.
+    pub(crate) const fn is_near(self) -> bool {
+        matches!(self, Self::Wide | Self::Uneven | Self::Outliers | Self::EvenOutliers | Self::OddOutliers)
+    }
+
     /// Returns the name in settings and messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,6 +76,9 @@ impl Content {
             Self::Wide => "wide",
             Self::Uneven => "uneven",
             Self::Spikes => "spikes",
+            Self::Outliers => "outliers",
+            Self::EvenOutliers => "even_outliers",
+            Self::OddOutliers => "odd_outliers",
             Self::Discrete => "discrete",
             Self::Zeros => "zeros",
             Self::Large => "large",
@@ -72,7 +99,7 @@ impl fmt::Display for Content {
 /// A content name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown input content `{0}`; known are varied, wide, uneven, spikes, discrete, zeros, large, negative, tiny, near_duplicate, non_finite"
+    "unknown input content `{0}`; known are varied, wide, uneven, spikes, outliers, even_outliers, odd_outliers, discrete, zeros, large, negative, tiny, near_duplicate, non_finite"
 )]
 pub struct UnknownContent(pub String);
 

@@ -18,14 +18,16 @@ pub(crate) struct LooseRound {
     pub(crate) correct_at: i32,
     /// True if the graph multiplies elements by weights of zero, so that NaN and infinities may spread.
     pub(crate) has_zero_weights: bool,
+    /// True to find out whether the float64 result is needed.
+    pub(crate) is_strict: bool,
 }
 
 /// Judges a round of adversarial inputs. If there is a float64 result, each element has to agree with it or with eager, because eager
-/// itself is far off on some contents. `wide` and `uneven` contents have ordinary magnitudes: an output that is not close at the
+/// itself is far off on some contents. Some contents have ordinary magnitudes: an output that is not close at the
 /// demanded tolerance has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
-    LooseRound { content, correct_at, has_zero_weights }: LooseRound,
+    LooseRound { content, correct_at, has_zero_weights, is_strict }: LooseRound,
     float64: Option<&Returned>,
 ) -> Result<(), Failure> {
     let exceptional = match content {
@@ -34,7 +36,7 @@ pub(crate) fn judge_loosely(
         Content::Discrete => Exceptional::Computed,
         _ => Exceptional::Overflow,
     };
-    let terms = LooseTerms { exceptional, is_near: matches!(content, Content::Wide | Content::Uneven) };
+    let terms = LooseTerms { exceptional, is_near: content.is_near(), is_strict };
     for pair in pairs {
         let is_close = |pair: &Pair<'_>| {
             let tolerance = compare(pair.dtype, &pair.candidate, &pair.reference, correct_at).tolerance;

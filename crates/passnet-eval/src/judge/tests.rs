@@ -105,7 +105,7 @@ fn adversarial_rounds_are_judged_by_scale() {
     let reference = one(&[1000.0, 1.0], &[2]);
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
-    let large = LooseRound { content: Content::Large, correct_at: -2, has_zero_weights: false };
+    let large = LooseRound { content: Content::Large, correct_at: -2, has_zero_weights: false, is_strict: false };
     assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), large, None), Ok(()));
     let stale = one(&[0.0, 1.0], &[2]);
     let failure =
@@ -121,7 +121,7 @@ fn zero_weights_may_spread_nan_and_nothing_else() {
     let is_right = |candidate: &[f32], has_zero_weights: bool| {
         let (reference, candidate) = (one(&[f32::INFINITY, 1.0], &[2]), one(candidate, &[2]));
         let pairs = pair(&reference, &candidate, &block, 0, CallProperties::ALL).unwrap();
-        let round = LooseRound { content: Content::NonFinite, correct_at: -2, has_zero_weights };
+        let round = LooseRound { content: Content::NonFinite, correct_at: -2, has_zero_weights, is_strict: false };
         judge_loosely(&pairs, round, None).is_ok()
     };
     let nan = f32::NAN;
