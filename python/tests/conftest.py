@@ -29,6 +29,7 @@ SLOWEST = (
     "test_sft_recipe",
     "test_fork_server",
     "test_compile_inductor",
+    "test_fleet_cluster",
     "test_grpo_recipe",
     "test_recipes",
     "test_extract",
@@ -37,7 +38,14 @@ SLOWEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the slowest files first, then those with the largest numbers of tests. Tests of a file keep their order."""
+    """Puts the slowest files first, then those with the largest numbers of tests. Tests of a file keep their order.
+
+    Tests that are marked as `long` run only on request.
+    """
+    if not os.environ.get("PASSNET_LONG_TESTS"):
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes; set PASSNET_LONG_TESTS=1 to run it"))
     sizes = collections.Counter(item.path for item in items)
 
     def rank(item: pytest.Item) -> tuple[int, int, str]:

@@ -81,6 +81,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_faults_change_no_byte(samples: Path, scratch: Path, tmp_path: Path):
     alone, spread = tmp_path / "alone", tmp_path / "spread"
     words = local("import", samples, "--out", alone)
@@ -134,6 +135,7 @@ BOUNDS = ["--fusible", "2", "--classical", "2", "--single-op", "2", "--graphs", 
 BOUNDS += ["--counted", "12", "--counted-ops", "6"]
 
 
+@pytest.mark.long
 def test_suites_are_built_with_helpers_that_are_killed(samples: Path, scratch: Path, tmp_path: Path):
     def stage(name: str) -> list[object]:
         return ["build-suites", samples, "--work", tmp_path / name / "work", "--out", tmp_path / name / "out", *BOUNDS]
@@ -166,6 +168,7 @@ def test_suites_are_built_with_helpers_that_are_killed(samples: Path, scratch: P
     assert {"out/passbench-f/tasks/part-00000.parquet", "work/unique/proofs/part-00000.parquet"} <= set(hashes(spread))
 
 
+@pytest.mark.long
 def test_counts_of_kernels_are_those_of_one_machine(samples: Path, scratch: Path, tmp_path: Path):
     alone, spread = tmp_path / "alone", tmp_path / "spread"
     local("import", samples, "--out", alone)

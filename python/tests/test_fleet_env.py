@@ -69,6 +69,7 @@ def read(url):
         return response.headers["content-type"], response.read().decode()
 
 
+@pytest.mark.long
 def test_a_fleet_serves_trainers():
     with Env(SUITE, binary=binary(), flags=FLAGS) as alone:
         alone.reset(TASK)
