@@ -8,18 +8,23 @@
 mod api;
 mod arguments;
 mod calls;
+mod class_kinds;
+mod classes;
 mod conditions;
 mod definitions;
 mod entry;
 mod expressions;
 mod imports;
 mod iteration;
+mod lasting;
 mod launches;
 mod names;
 mod natives;
 #[cfg(test)]
 mod properties;
+mod pure;
 mod scope;
+mod standard;
 mod statements;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +33,13 @@ use ruff_python_ast::{Expr, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{
-    evidence::Findings, finding::Finding, ids::SiteId, rule::Violation, rules::TooLarge, source::ParsedFile,
+    class::CheckedClass,
+    evidence::Findings,
+    finding::Finding,
+    ids::{ClassId, SiteId},
+    rule::Violation,
+    rules::TooLarge,
+    source::ParsedFile,
     value::Value,
 };
 
@@ -67,6 +78,8 @@ pub(super) struct CheckedFunction<'a> {
     pub(super) body: Body<'a>,
     /// Variables that the function binds, with the join of all values that they may hold.
     locals: BTreeMap<&'a str, Value>,
+    /// The join of the defaults of its parameters, which live as long as the function.
+    defaults: Value,
     returned: Value,
 }
 
@@ -96,7 +109,20 @@ pub(super) struct Flow<'a> {
     functions: Vec<CheckedFunction<'a>>,
     function_at: BTreeMap<(ModuleId, TextSize), FunctionId>,
     heap: Vec<Value>,
-    site_at: BTreeMap<(ModuleId, TextSize), SiteId>,
+    /// Sites by place: a call of a method begins where its receiver does, so the place has an end, too.
+    site_at: BTreeMap<(ModuleId, TextSize, TextSize), SiteId>,
+    /// Containers that are dictionaries, which are iterated over by their keys. All keys are plain.
+    dictionaries: BTreeSet<SiteId>,
+    classes: Vec<CheckedClass<'a>>,
+    /// Classes that `namedtuple` makes.
+    class_at: BTreeMap<(ModuleId, TextSize), ClassId>,
+    /// Functions whose results are stored: `functools.cache`.
+    cached: BTreeSet<FunctionId>,
+    /// Functions that may only compute plain values from plain values, because a function that is cached calls them.
+    pure: BTreeSet<FunctionId>,
+    /// Uses of methods that may copy, in the reporting round.
+    copies: Vec<(ModuleId, TextRange, String)>,
+    asks_alignment: bool,
     /// Containers that are iterators, which have a position.
     iterators: BTreeSet<SiteId>,
     changed: bool,
@@ -118,6 +144,13 @@ impl<'a> Flow<'a> {
             function_at: BTreeMap::new(),
             heap: Vec::new(),
             site_at: BTreeMap::new(),
+            dictionaries: BTreeSet::new(),
+            classes: Vec::new(),
+            class_at: BTreeMap::new(),
+            cached: BTreeSet::new(),
+            pure: BTreeSet::new(),
+            copies: Vec::new(),
+            asks_alignment: false,
             iterators: BTreeSet::new(),
             changed: false,
             reporting: true,
@@ -139,7 +172,6 @@ impl<'a> Flow<'a> {
 
     /// Runs to the fixed point and reports.
     pub(super) fn run(&mut self) {
-        self.seed_entry_points();
         let mut rounds = self.settle(0);
         // Parameters that no call reaches are known only once all calls are known. The tensors that they then get may lead to new
         // calls.
@@ -148,6 +180,7 @@ impl<'a> Flow<'a> {
         }
         self.reporting = true;
         self.round();
+        self.check_copies();
         // Before the fixed point, findings may miss a value. So such a directory is refused.
         if rounds >= MAX_ROUNDS {
             let violation = TooLarge {
@@ -188,6 +221,8 @@ impl<'a> Flow<'a> {
         for id in self.module_ids() {
             self.run_module(id);
         }
+        // In every round, because the modules bind the names that `replacement_func` may return.
+        self.seed_entry_points();
         // Lambdas and nested functions join the table while their parents run.
         let mut next = 0;
         while next < self.functions.len() {
@@ -224,7 +259,8 @@ impl<'a> Flow<'a> {
     /// Returns the site of a container expression. The site holds at least `element`.
     fn site(&mut self, frame: CodeLocation, node: &impl Ranged, element: Value) -> SiteId {
         let next = SiteId(self.heap.len());
-        let site = *self.site_at.entry((frame.module, node.range().start())).or_insert(next);
+        let place = (frame.module, node.range().start(), node.range().end());
+        let site = *self.site_at.entry(place).or_insert(next);
         if site == next {
             self.heap.push(Value::Nothing);
             self.changed = true;

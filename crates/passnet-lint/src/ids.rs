@@ -8,6 +8,10 @@ pub(super) struct FunctionId(pub(super) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ModuleId(pub(super) usize);
 
+/// Index into the table of classes of the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ClassId(pub(super) usize);
+
 /// Index into the heap of containers. All lists or dictionaries that one place in the text makes have the same site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SiteId(pub(super) usize);

@@ -2,6 +2,13 @@
 
 /// Modules that a pass may import. Names that are imported *from* them are checked where they are used.
 pub(crate) const IMPORTABLE: &[&str] = &[
+    "collections",
+    "collections.abc",
+    "contextlib",
+    "dataclasses",
+    "enum",
+    "functools",
+    "itertools",
     "math",
     "operator",
     "passnet",
@@ -20,8 +27,23 @@ pub(crate) const IMPORTABLE: &[&str] = &[
     "triton.language.extra.cuda.libdevice",
     "triton.language.extra.libdevice",
     "triton.language.math",
+    "triton.runtime",
     "typing",
 ];
 
 /// First components of the importable modules. No file of a directory may have such a name.
-pub(crate) const IMPORTABLE_ROOTS: &[&str] = &["math", "operator", "pass_dir", "passnet", "torch", "triton", "typing"];
+pub(crate) const IMPORTABLE_ROOTS: &[&str] = &[
+    "collections",
+    "contextlib",
+    "dataclasses",
+    "enum",
+    "functools",
+    "itertools",
+    "math",
+    "operator",
+    "pass_dir",
+    "passnet",
+    "torch",
+    "triton",
+    "typing",
+];

@@ -165,6 +165,8 @@ const MATH: &[&str] = &[
 
 /// Attributes and methods of values inside a kernel.
 const ATTRIBUTES: &[&str] = &[
+    "ALL",
+    "NONE",
     "T",
     "abs",
     "advance",

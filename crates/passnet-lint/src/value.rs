@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     evidence::RecordedFinding,
-    ids::{FunctionId, ModuleId, SiteId},
+    ids::{ClassId, FunctionId, ModuleId, SiteId},
 };
 
 /// Deepest nesting of tuples that is followed.
@@ -48,6 +48,10 @@ pub(super) enum Value {
     Builtin(&'static str),
     /// A context manager for `with`.
     Context,
+    /// A class of the directory.
+    Class(ClassId),
+    /// An instance of a class of the directory. Nothing changes it once it is made.
+    Record(ClassId),
     /// Unknown because of the finding that this evidence stands for.
     Reported(RecordedFinding),
     /// Values of kinds that cannot be joined.
@@ -152,6 +156,7 @@ impl Value {
                         | Self::Kernel
                         | Self::Native
                         | Self::Items { .. }
+                        | Self::Record(_)
                 ) =>
             {
                 value
@@ -178,6 +183,8 @@ impl Value {
             Self::Module(_) => "a module".to_owned(),
             Self::Builtin(name) => format!("`{name}`"),
             Self::Context => "a context manager".to_owned(),
+            Self::Class(_) => "a class".to_owned(),
+            Self::Record(_) => "an instance of a class".to_owned(),
         }
     }
 }

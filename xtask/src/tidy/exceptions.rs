@@ -35,6 +35,12 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "word",
+        path: "crates/passnet-lint/specifications/ordinary-more.md",
+        about: "processor",
+        reason: "an attribute of PyTorch's device properties",
+    },
+    Exception {
+        rule: "word",
         path: "xtask/src/tidy/exceptions.rs",
         about: "processor",
         reason: "the list names the word",

@@ -15,6 +15,20 @@ pub(super) enum Api {
     Inspect,
     /// Copies a tensor to another one.
     Copy,
+    /// Makes a view of its first argument; `reshape` and the like copy it if there is no such view.
+    View,
+    /// Makes several views of its first argument.
+    Views,
+    /// Iterates over its arguments: a function of `itertools`.
+    Iterate,
+    /// Calls its first argument: `functools.reduce`.
+    Reduce,
+    /// `functools.partial`.
+    Partial,
+    /// `collections.namedtuple`.
+    NamedTuple,
+    /// `dataclasses.field`.
+    Field,
     /// Makes a context manager for `with`.
     Context,
     /// `triton.Config`.
@@ -84,6 +98,29 @@ const TRITON_DTYPES: &[&str] = &[
 pub(super) const CREATE_KEYWORDS: &[&str] =
     &["device", "dtype", "fill_value", "input", "layout", "memory_format", "requires_grad", "size", "stride"];
 
+/// Keyword arguments that views take.
+pub(super) const VIEW_KEYWORDS: &[&str] = &[
+    "chunks",
+    "destination",
+    "dim",
+    "dim0",
+    "dim1",
+    "dims",
+    "end_dim",
+    "indices_or_sections",
+    "length",
+    "memory_format",
+    "shape",
+    "size",
+    "sizes",
+    "source",
+    "split_size",
+    "split_size_or_sections",
+    "start",
+    "start_dim",
+    "storage_offset",
+];
+
 /// Settings of `triton.Config` that are plain data.
 pub(super) const CONFIG_KEYWORDS: &[&str] = &["kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"];
 
@@ -115,19 +152,36 @@ pub(super) const TENSOR_INSPECTIONS: &[&str] = &[
     "stride",
 ];
 
+/// Attributes that are views of a tensor.
+pub(super) const TENSOR_VIEWS: &[&str] = &["T", "mT"];
+
+/// Methods and functions that return the tensor or a view of it, if there is one, and copy otherwise. The interception layer
+/// refuses the copy.
+pub(super) const VIEWS_OR_COPIES: &[&str] = &["contiguous", "flatten", "ravel", "reshape", "reshape_as"];
+
+/// Methods and functions that make several views of a tensor.
+pub(super) const TENSOR_PARTS: &[&str] = &["chunk", "split", "split_with_sizes", "tensor_split", "unbind"];
+
 /// Methods that make a tensor: new memory, or another view of the same bytes.
 pub(super) const TENSOR_CREATIONS: &[&str] = &[
     "as_strided",
+    "broadcast_to",
+    "contiguous",
     "detach",
     "expand",
     "expand_as",
+    "flatten",
     "movedim",
+    "narrow",
     "new_empty",
     "new_empty_strided",
     "new_full",
     "new_ones",
     "new_zeros",
     "permute",
+    "ravel",
+    "reshape",
+    "reshape_as",
     "select",
     "squeeze",
     "swapaxes",
@@ -142,6 +196,8 @@ pub(super) const TENSOR_CREATIONS: &[&str] = &[
 
 /// Attributes of plain values: devices, element types, shapes, device properties, streams.
 pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
+    "arch",
+    "backend",
     "bits",
     "cuda_stream",
     "eps",
@@ -164,6 +220,7 @@ pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
     "tiny",
     "total_memory",
     "type",
+    "value",
     "warp_size",
 ];
 
@@ -220,6 +277,55 @@ pub(super) const BUILTIN_COMPUTE: &[&str] = &[
 pub(super) const BUILTIN_CONTAINERS: &[&str] =
     &["dict", "enumerate", "frozenset", "list", "reversed", "set", "sorted", "tuple", "zip"];
 
+/// Functions of `torch` that return a view of their first argument, or it itself.
+const TORCH_VIEWS: &[&str] = &[
+    "as_strided",
+    "broadcast_to",
+    "detach",
+    "flatten",
+    "movedim",
+    "narrow",
+    "permute",
+    "ravel",
+    "reshape",
+    "select",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "transpose",
+    "unflatten",
+    "unsqueeze",
+];
+
+/// Functions of `operator` that compute a value from two numbers, and change neither.
+const OPERATORS: &[&str] = &[
+    "abs", "add", "and_", "eq", "floordiv", "ge", "gt", "index", "invert", "le", "lshift", "lt", "mod", "mul", "ne",
+    "neg", "not_", "or_", "pos", "pow", "rshift", "sub", "truediv", "truth", "xor",
+];
+
+/// Functions of `itertools` that take their elements from their arguments.
+const ITERATORS: &[&str] = &[
+    "accumulate",
+    "chain",
+    "combinations",
+    "combinations_with_replacement",
+    "islice",
+    "pairwise",
+    "permutations",
+    "product",
+    "repeat",
+    "zip_longest",
+];
+
+/// Functions whose plain results depend on the moment of the call, so that a stored result would reveal an earlier call.
+pub(super) const MOMENTARY: &[&str] = &[
+    "torch.cuda.current_device",
+    "torch.cuda.current_stream",
+    "triton.runtime.driver.active.get_active_torch_device",
+    "triton.runtime.driver.active.get_current_target",
+];
+
 /// Returns whether Python itself binds the name, allowed or not. In a file that binds the name too, its meaning depends on the
 /// time of a use.
 pub(super) fn is_python_builtin(name: &str) -> bool {
@@ -228,7 +334,7 @@ pub(super) fn is_python_builtin(name: &str) -> bool {
 
 /// Returns the builtin of this name, if host code may use it.
 pub(super) fn builtin(name: &str) -> Option<&'static str> {
-    let lists = [BUILTIN_COMPUTE, BUILTIN_CONTAINERS, &["isinstance"]];
+    let lists = [BUILTIN_COMPUTE, BUILTIN_CONTAINERS, &["filter", "isinstance", "map"]];
     lists.into_iter().flatten().copied().find(|known| *known == name)
 }
 
@@ -246,7 +352,10 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("torch", "empty_like" | "full_like" | "ones_like" | "zeros_like") => Api::CreateLike,
         ("torch", "broadcast_shapes" | "device" | "finfo" | "iinfo" | "promote_types" | "Size") => Api::Compute,
         ("torch", "is_complex" | "is_floating_point" | "is_tensor" | "numel" | "result_type") => Api::Inspect,
-        ("torch", "no_grad") => Api::Context,
+        ("torch", name) if TENSOR_PARTS.contains(&name) => Api::Views,
+        ("torch", name) if TORCH_VIEWS.contains(&name) => Api::View,
+        ("torch.version", "cuda" | "hip") => Api::Constant,
+        ("torch", "no_grad") | ("contextlib", "nullcontext") => Api::Context,
         (
             "torch.cuda",
             "current_device"
@@ -264,6 +373,16 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("triton.language", name) if TRITON_DTYPES.contains(&name) => Api::Constant,
         ("math", "e" | "inf" | "nan" | "pi" | "tau") => Api::Constant,
         ("math", name) if !name.starts_with('_') => Api::Compute,
+        ("operator", name) if OPERATORS.contains(&name) => Api::Compute,
+        ("triton.runtime.driver.active", "get_active_torch_device" | "get_current_target")
+        | ("triton.runtime.driver.active.utils", "get_device_properties")
+        | ("enum", "auto") => Api::Compute,
+        ("itertools", name) if ITERATORS.contains(&name) => Api::Iterate,
+        ("itertools.chain", "from_iterable") => Api::Iterate,
+        ("functools", "reduce") => Api::Reduce,
+        ("functools", "partial") => Api::Partial,
+        ("collections", "namedtuple") => Api::NamedTuple,
+        ("dataclasses", "field") => Api::Field,
         ("passnet.kernels", "cpp" | "cuda") => Api::Native,
         ("passnet.kernels", "require") => Api::Inspect,
         ("passnet.kernels", "copy") => Api::Copy,

@@ -1,6 +1,6 @@
 //! Arguments of calls, and how they reach parameters.
 
-use ruff_python_ast::{Arguments, Expr, Parameter};
+use ruff_python_ast::{Arguments, Expr, Keyword, Parameter};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, FunctionId, Value};
@@ -28,10 +28,20 @@ impl Called {
 
 impl<'a> Flow<'a> {
     pub(super) fn eval_arguments(&mut self, frame: CodeLocation, arguments: &'a Arguments) -> Called {
+        self.eval_arguments_but(frame, arguments, None)
+    }
+
+    /// Evaluates the arguments of a call, except one keyword.
+    pub(super) fn eval_arguments_but(
+        &mut self,
+        frame: CodeLocation,
+        arguments: &'a Arguments,
+        skipped: Option<&'a Keyword>,
+    ) -> Called {
         let mut called = Called::default();
         for arg in &arguments.args {
             match arg {
-                Expr::Starred(starred) => match self.eval(frame, &starred.value) {
+                Expr::Starred(starred) => match self.eval_tuple(frame, &starred.value) {
                     Value::Tuple(elements) if called.rest.is_none() => called.positional.extend(elements),
                     value => {
                         let element = self.element(frame, arg, value);
@@ -49,7 +59,7 @@ impl<'a> Flow<'a> {
                 }
             }
         }
-        for keyword in &arguments.keywords {
+        for keyword in arguments.keywords.iter().filter(|keyword| Some(*keyword) != skipped) {
             let value = self.eval(frame, &keyword.value);
             match &keyword.arg {
                 Some(name) => called.keywords.push((name.as_str().to_owned(), value)),
@@ -79,7 +89,9 @@ impl<'a> Flow<'a> {
             return self.report(frame.module, node, &UnknownCall { subject });
         }
         let home = CodeLocation { module: function.module, function: Some(id) };
-        let Some(parameters) = function.parameters else { return function.returned.clone() };
+        let parameters = function.parameters;
+        self.check_stored_call(frame, node, id, called);
+        let Some(parameters) = parameters else { return self.result_of(id) };
         let by_position: Vec<_> = parameters.posonlyargs.iter().chain(&parameters.args).collect();
         for (index, value) in called.positional.iter().enumerate() {
             match (by_position.get(index), &parameters.vararg) {
@@ -107,18 +119,31 @@ impl<'a> Flow<'a> {
         for variadic in parameters.vararg.iter().chain(&parameters.kwarg) {
             self.put_variadic(home, id, variadic, called.rest.as_ref().unwrap_or(&Value::Nothing));
         }
-        self.function(id).returned.clone()
+        self.result_of(id)
+    }
+
+    fn result_of(&self, id: FunctionId) -> Value {
+        let returned = self.function(id).returned.clone();
+        // A stored result is the same object in each call.
+        if self.cached.contains(&id) { returned.shared() } else { returned }
     }
 
     pub(super) fn put_variadic(&mut self, home: CodeLocation, id: FunctionId, parameter: &'a Parameter, value: &Value) {
         let site = self.site(home, parameter, as_argument(value));
+        if self
+            .function(id)
+            .parameters
+            .is_some_and(|list| list.kwarg.as_deref().is_some_and(|kwarg| kwarg == parameter))
+        {
+            self.dictionaries.insert(site);
+        }
         self.put_local(id, parameter.name().as_str(), Value::fresh(site).shared());
     }
 }
 
 /// Returns the value of a parameter for an argument. The callee may not change the caller's containers, and a launch argument may
 /// be a tensor.
-fn as_argument(value: &Value) -> Value {
+pub(super) fn as_argument(value: &Value) -> Value {
     match value.clone().shared() {
         Value::LaunchArgument => Value::Tensor,
         other => other,

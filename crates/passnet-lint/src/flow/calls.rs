@@ -32,11 +32,18 @@ impl<'a> Flow<'a> {
         match self.eval_raw(frame, &call.func) {
             Value::Path(path) => self.api_call(frame, call, &path),
             Value::Builtin("isinstance") => self.isinstance(frame, call),
+            Value::Builtin(name @ ("filter" | "map")) => self.map(frame, call, name),
+            Value::Class(class) => self.construct(frame, call, class),
+            owner @ Value::Record(_) => self.class_call(frame, call, &owner, "__call__").unwrap_or_else(|| {
+                let subject = format!("calling {}", owner.describe());
+                self.report(frame.module, call, &UnknownCall { subject })
+            }),
             Value::Builtin(name) => self.builtin_call(frame, call, name),
             Value::Functions(ids) => {
                 let called = self.eval_arguments(frame, &call.arguments);
                 self.call_functions(frame, call, &ids, &called)
             }
+            Value::Launcher | Value::Native if self.is_pure(frame) => self.report_impure(frame, call, "a launch"),
             Value::Launcher => self.launch(frame, call),
             Value::Native => {
                 let called = self.eval_arguments(frame, &call.arguments);
@@ -55,7 +62,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn call_functions(
+    pub(super) fn call_functions(
         &mut self,
         frame: CodeLocation,
         node: &impl Ranged,
@@ -79,23 +86,25 @@ impl<'a> Flow<'a> {
             Value::Tensor => {
                 let called = self.eval_arguments(frame, &call.arguments);
                 let inspects = api::TENSOR_INSPECTIONS.contains(&name);
-                if !inspects && !api::TENSOR_CREATIONS.contains(&name) {
+                let parts = api::TENSOR_PARTS.contains(&name);
+                if !inspects && !parts && !api::TENSOR_CREATIONS.contains(&name) {
                     let subject = if name == "data_ptr" { "data_ptr()` outside of `x.data_ptr() % 64" } else { name };
                     let violation = TensorAttribute { subject: subject.to_owned() };
                     return Some(self.report(frame.module, &attribute.attr, &violation));
                 }
+                self.note_copy(frame, &attribute.attr, name);
                 // `view_as` and `expand_as` take a tensor and use its shape only.
                 if !name.ends_with("_as") {
                     self.check_plain_arguments(frame, call, &called, "passing it to a method");
                 }
-                self.check_keywords(
-                    frame,
-                    call,
-                    api::CREATE_KEYWORDS,
-                    &["dim", "dim0", "dim1", "storage_offset", "sizes"],
-                );
-                Some(if inspects { Value::Plain } else { Value::Tensor })
+                self.check_keywords(frame, call, api::CREATE_KEYWORDS, api::VIEW_KEYWORDS);
+                Some(match (inspects, parts) {
+                    (true, _) => Value::Plain,
+                    (_, true) => self.container(frame, call, Value::Tensor).shared(),
+                    _ => Value::Tensor,
+                })
             }
+            Value::Class(_) | Value::Record(_) => self.class_call(frame, call, receiver, name),
             Value::Plain | Value::Tuple(_) if api::PLAIN_METHODS.contains(&name) => {
                 let called = self.eval_arguments(frame, &call.arguments);
                 self.check_plain_arguments(frame, call, &called, "passing it to a method");
@@ -133,22 +142,7 @@ impl<'a> Flow<'a> {
             if let ("setdefault", Some(key)) = (name, called.positional.first().cloned()) {
                 self.require_plain(frame, call, &key, "using it as a dictionary key");
             }
-            for (index, value) in called.values().cloned().collect::<Vec<_>>().into_iter().enumerate() {
-                // `extend` and `update` take the elements of their argument.
-                let added = match (name, &value) {
-                    ("extend", Value::Items { .. } | Value::Tuple(_) | Value::Tensor) => {
-                        self.element(frame, call, value)
-                    }
-                    // A set would get the pairs as elements, a dictionary their second parts.
-                    ("update", _) if index < called.positional.len() => {
-                        let element = self.element(frame, call, value);
-                        self.require_plain(frame, call, &element, "updating with it; write `{**other}`");
-                        element
-                    }
-                    _ => value,
-                };
-                self.put_into(frame, call, &whole, added);
-            }
+            self.add_to(frame, call, &whole, &called, name);
             return if matches!(name, "pop" | "setdefault") { self.elements(sites) } else { Value::Plain };
         }
         if !api::ITEMS_READS.contains(&name) {
@@ -161,6 +155,7 @@ impl<'a> Flow<'a> {
                 element.join(default)
             }
             "items" => self.container(frame, call, Value::Tuple(vec![Value::Plain, element])),
+            "copy" if self.is_dictionary(&whole) => self.dictionary(frame, call, element),
             "values" | "copy" => self.container(frame, call, element),
             "keys" => Value::Plain,
             // `count` and `index` compare elements.
@@ -172,19 +167,45 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Adds the arguments of a method such as `append` to a container.
+    fn add_to(&mut self, frame: CodeLocation, call: &'a ExprCall, whole: &Value, called: &Called, name: &str) {
+        for (index, value) in called.values().cloned().collect::<Vec<_>>().into_iter().enumerate() {
+            // `extend` and `update` take the elements of their argument.
+            let added = match (name, &value) {
+                ("extend", Value::Items { .. } | Value::Tuple(_) | Value::Tensor) => self.element(frame, call, value),
+                // A set would get the pairs as elements, a dictionary their second parts.
+                ("update", other) if self.is_dictionary(other) => self.values_or_elements(frame, call, value),
+                ("update", _) if index < called.positional.len() => {
+                    let element = self.values_or_elements(frame, call, value);
+                    self.require_plain(frame, call, &element, "updating with it; write `{**other}`");
+                    element
+                }
+                _ => value,
+            };
+            self.put_into(frame, call, whole, added);
+        }
+    }
+
     fn api_call(&mut self, frame: CodeLocation, call: &'a ExprCall, path: &str) -> Value {
         let Some(kind) = api::api(path) else {
             self.eval_arguments(frame, &call.arguments);
             return self.report(frame.module, call, &ApiNotAllowed { subject: path.to_owned() });
         };
+        self.check_pure_api(frame, call, path, kind);
         match kind {
             Api::Native => return self.native_call(frame, call),
             Api::Wrap => return self.wrap_call(frame, call),
+            Api::Reduce => return self.reduce(frame, call),
+            Api::Partial => return self.partial(frame, call),
+            Api::Iterate => return self.iterate(frame, call, path),
+            Api::NamedTuple => return self.named_tuple(frame, call),
             _ => {}
         }
         let called = self.eval_arguments(frame, &call.arguments);
         match kind {
-            Api::Constant => self.report(frame.module, call, &UnknownCall { subject: format!("calling `{path}`") }),
+            Api::Constant | Api::Field => {
+                self.report(frame.module, call, &UnknownCall { subject: format!("calling `{path}`") })
+            }
             Api::Create | Api::CreateLike => {
                 self.check_keywords(frame, call, api::CREATE_KEYWORDS, &[]);
                 let like = usize::from(kind == Api::CreateLike);
@@ -196,6 +217,7 @@ impl<'a> Flow<'a> {
                 }
                 Value::Tensor
             }
+            Api::View | Api::Views => self.view(frame, call, path, &called),
             Api::Compute => {
                 self.check_plain_arguments(frame, call, &called, &format!("passing it to `{path}`"));
                 Value::Plain
@@ -219,7 +241,27 @@ impl<'a> Flow<'a> {
                 self.check_plain_arguments(frame, call, &called, "a configuration");
                 Value::Plain
             }
-            Api::Native | Api::Wrap => Value::Nothing,
+            Api::Native | Api::Wrap | Api::Reduce | Api::Partial | Api::Iterate | Api::NamedTuple => Value::Nothing,
+        }
+    }
+
+    /// Checks a function of `torch` that makes views of its first argument.
+    fn view(&mut self, frame: CodeLocation, call: &'a ExprCall, path: &str, called: &Called) -> Value {
+        self.note_copy(frame, call, path.rsplit('.').next().unwrap_or_default());
+        self.check_keywords(frame, call, &["input"], api::VIEW_KEYWORDS);
+        let given = called.keywords.iter().filter(|(name, _)| name != "input").map(|(_, value)| value);
+        for value in called.positional.iter().skip(1).chain(given).chain(&called.rest).cloned().collect::<Vec<_>>() {
+            self.require_plain(frame, call, &value, "passing it to a view");
+        }
+        let viewed = called.keywords.iter().find(|(name, _)| name == "input").map(|(_, value)| value);
+        let viewed = viewed.or(called.positional.first()).cloned().unwrap_or(Value::Nothing);
+        if !matches!(viewed, Value::Tensor | Value::Nothing | Value::Reported(_)) {
+            return self.unknown(frame, call, &viewed);
+        }
+        if api::api(path) == Some(Api::Views) {
+            self.container(frame, call, Value::Tensor).shared()
+        } else {
+            Value::Tensor
         }
     }
 
@@ -272,7 +314,11 @@ impl<'a> Flow<'a> {
     }
 
     fn builtin_call(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &'static str) -> Value {
-        let called = self.eval_arguments(frame, &call.arguments);
+        let key = call.arguments.find_keyword("key").filter(|_| matches!(name, "max" | "min" | "sorted"));
+        if let Some(key) = key {
+            self.order_by(frame, call, key);
+        }
+        let called = self.eval_arguments_but(frame, &call.arguments, key);
         if api::BUILTIN_COMPUTE.contains(&name) {
             // `len` reads no elements, so it is allowed for tensors too.
             if name != "len" {
@@ -288,7 +334,7 @@ impl<'a> Flow<'a> {
             let given = called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>();
             let joined =
                 given.into_iter().fold(keywords, |joined, value| joined.join(self.entries(frame, call, value)));
-            return self.container(frame, call, joined);
+            return self.dictionary(frame, call, joined);
         }
         let mut elements = Vec::new();
         for value in called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>() {
@@ -309,22 +355,6 @@ impl<'a> Flow<'a> {
             "tuple" => made.shared(),
             "enumerate" | "reversed" | "zip" => self.iterator(made),
             _ => made,
-        }
-    }
-
-    /// Returns the values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does
-    /// not follow them.
-    fn entries(&mut self, frame: CodeLocation, call: &'a ExprCall, other: Value) -> Value {
-        let element = self.element(frame, call, other);
-        match element {
-            Value::Tuple(parts) if parts.len() == 2 => {
-                self.require_plain(frame, call, &parts[0], "using it as a dictionary key");
-                parts[1].clone()
-            }
-            element => {
-                self.require_plain(frame, call, &element, "taking over its keys; write `{**other}`");
-                element
-            }
         }
     }
 

@@ -25,7 +25,10 @@ impl<'a> Flow<'a> {
             };
             // `is` compares objects, so it reads no element of a tensor.
             let identity = matches!(op, CmpOp::Is | CmpOp::IsNot);
-            for value in [&left, &right] {
+            // `in` looks for a key, and keys are plain.
+            let keys = matches!(op, CmpOp::In | CmpOp::NotIn) && self.is_dictionary(&right);
+            let compared = if keys { &[&left][..] } else { &[&left, &right] };
+            for value in compared.iter().copied() {
                 if identity || by_name || self.is_plain(value) {
                     continue;
                 }

@@ -10,10 +10,7 @@ use super::{
 };
 use crate::{
     annotation,
-    rules::{
-        Annotation, DecoratorNotAllowed, DunderAccess, EscapingClosure, LaunchHook, ModuleState, ReboundName,
-        StatementNotAllowed,
-    },
+    rules::{Annotation, DecoratorNotAllowed, DunderAccess, LaunchHook, ModuleState, ReboundName, StatementNotAllowed},
 };
 
 /// Name of the list of names that a module exports. It affects star imports only, which are refused.
@@ -27,7 +24,7 @@ pub(super) fn is_exports(assign: &StmtAssign) -> bool {
 impl<'a> Flow<'a> {
     /// Registers the functions and names that a module binds itself.
     pub(super) fn register_definitions(&mut self, id: ModuleId) {
-        let scope = Scope::of_body(None, self.statements(id));
+        let scope = Scope::of_module(self.statements(id));
         for (name, range) in &scope.names {
             if *name == EXPORTS && self.lists_exports(id) {
                 continue;
@@ -47,6 +44,11 @@ impl<'a> Flow<'a> {
                 self.register_function(CodeLocation { module: id, function: None }, role, &def.parameters, def);
             let value = if role == FunctionRole::Kernel { Value::Kernel } else { Value::function(function) };
             self.modules[id.0].names.insert(def.name.as_str(), Binding::Value(value));
+        }
+        for def in self.statements(id).iter().filter_map(Stmt::as_class_def_stmt) {
+            if let Some(class) = self.register_class(id, def) {
+                self.modules[id.0].names.insert(def.name.as_str(), Binding::Value(Value::Class(class)));
+            }
         }
     }
 
@@ -84,7 +86,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the function or lambda at a place. Registers it when it is met for the first time.
-    fn register_function(
+    pub(super) fn register_function(
         &mut self,
         frame: CodeLocation,
         role: FunctionRole,
@@ -120,6 +122,7 @@ impl<'a> Flow<'a> {
             parameters,
             body,
             locals,
+            defaults: Value::Nothing,
             returned: Value::Nothing,
         });
         self.function_at.insert(key, id);
@@ -182,8 +185,13 @@ impl<'a> Flow<'a> {
         let Some(function) = self.function_at.get(&(id, def.start())).copied() else { return };
         let role = self.function(function).role;
         for decorator in &def.decorator_list {
-            self.run_decorator(frame, decorator, role);
+            self.run_decorator(frame, decorator, role, function);
         }
+        self.define_method(frame, function, def);
+    }
+
+    /// Checks the signature of a function, and binds its defaults.
+    pub(super) fn define_method(&mut self, frame: CodeLocation, function: FunctionId, def: &'a StmtFunctionDef) {
         self.check_signature(frame, def);
         self.bind_defaults(frame, function);
     }
@@ -210,6 +218,8 @@ impl<'a> Flow<'a> {
             if !self.is_lasting(&value) && frame.function.is_none() {
                 self.report(frame.module, default, &ModuleState { subject: self.describe_state(&value) });
             }
+            let joined = self.function(id).defaults.clone().join(value.clone());
+            self.functions[id.0].defaults = joined;
             // Python keeps one default for all calls, so a list in it could carry data from one call to the next. A shared value
             // cannot be changed.
             self.put_local(id, parameter.name().as_str(), value.shared());
@@ -239,15 +249,19 @@ impl<'a> Flow<'a> {
 
     fn reject_decorator(&mut self, id: ModuleId, decorator: &Decorator) {
         let subject = self.source(id).slice(&decorator.expression).to_owned();
-        self.report(id, decorator, &DecoratorNotAllowed { subject });
+        self.report(id, decorator, &DecoratorNotAllowed::unknown(subject));
     }
 
-    fn run_decorator(&mut self, frame: CodeLocation, decorator: &'a Decorator, role: FunctionRole) {
+    fn run_decorator(&mut self, frame: CodeLocation, decorator: &'a Decorator, role: FunctionRole, id: FunctionId) {
         let path = self.decorator_path(frame.module, decorator).unwrap_or_default();
+        if role == FunctionRole::Host && matches!(path.as_str(), "functools.cache" | "functools.lru_cache") {
+            return self.run_cache(frame, decorator, id);
+        }
         let allowed: &[&str] = match (path.as_str(), role, &decorator.expression) {
             ("torch.fx.wrap" | "passnet.kernels.prepared", FunctionRole::Host, Expr::Name(_) | Expr::Attribute(_)) => {
                 return;
             }
+            ("torch.no_grad", FunctionRole::Host, Expr::Call(call)) if call.arguments.is_empty() => return,
             ("triton.jit" | "passnet.kernels.triton", FunctionRole::Kernel, Expr::Name(_) | Expr::Attribute(_)) => {
                 return;
             }
@@ -282,6 +296,25 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Notes a function whose results are stored.
+    fn run_cache(&mut self, frame: CodeLocation, decorator: &Decorator, id: FunctionId) {
+        let keywords = match &decorator.expression {
+            Expr::Call(call) if call.arguments.args.iter().all(Expr::is_literal_expr) => &*call.arguments.keywords,
+            Expr::Call(_) => return self.reject_decorator(frame.module, decorator),
+            _ => &[],
+        };
+        let is_known = |name: &str| matches!(name, "maxsize" | "typed");
+        if !keywords
+            .iter()
+            .all(|keyword| keyword.arg.as_ref().is_some_and(|name| is_known(name)) && keyword.value.is_literal_expr())
+        {
+            return self.reject_decorator(frame.module, decorator);
+        }
+        if self.cached.insert(id) | self.pure.insert(id) {
+            self.changed = true;
+        }
+    }
+
     /// Runs heuristics, which are functions of a launch's arguments.
     fn run_heuristics(&mut self, frame: CodeLocation, node: &Expr, value: &Value) {
         let elements = match value {
@@ -289,17 +322,6 @@ impl<'a> Flow<'a> {
             _ => Value::Mixed,
         };
         self.call_with_launch_arguments(frame, node, &elements);
-    }
-
-    /// Returns whether a value may stand at module level.
-    pub(super) fn is_lasting(&self, value: &Value) -> bool {
-        !self.holds_iterator(value)
-            && self.all_parts(value, &mut |part| match part {
-                Value::Nothing | Value::Plain | Value::Kernel | Value::Native | Value::Path(_) => true,
-                Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
-                // A tensor or a container could carry data from one call to the next.
-                _ => false,
-            })
     }
 
     /// Interprets a function once.
@@ -330,19 +352,9 @@ impl<'a> Flow<'a> {
 
     pub(super) fn return_value(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) {
         self.check_no_closure(frame, node, &value);
+        self.check_stored_result(frame, node, &value);
         if let Some(id) = frame.function {
             self.put_returned(id, value);
-        }
-    }
-
-    /// Checks that a function which is made inside a function stays in the variables of that function.
-    pub(super) fn check_no_closure(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
-        let stays = self.all_parts(value, &mut |part| match part {
-            Value::Functions(ids) => ids.iter().all(|id| self.function(*id).parent.is_none()),
-            _ => true,
-        });
-        if !stays {
-            self.report(frame.module, node, &EscapingClosure);
         }
     }
 }

@@ -22,6 +22,9 @@ impl<'a> Flow<'a> {
                 .map_or_else(Called::default, |args| self.passed_on(id, args));
             // The returned name may have been assigned several functions.
             for target in ids {
+                if self.function(target).role != FunctionRole::Host {
+                    continue;
+                }
                 self.bind_call(CodeLocation { module: id, function: None }, function, target, &called);
             }
         }
@@ -60,7 +63,7 @@ impl<'a> Flow<'a> {
             // FX passes lists as tuples or lists of the same elements.
             Expr::List(list) => Value::tuple(parts(&list.elts)),
             Expr::Name(name) if is_parameter(def, name.id.as_str()) => Value::Tensor,
-            _ if self.is_literal(id, expr) => Value::Plain,
+            _ if self.is_literal(id, expr) || is_local_literal(def, expr) => Value::Plain,
             _ => Value::Tensor,
         }
     }
@@ -71,6 +74,8 @@ impl<'a> Flow<'a> {
         for index in 0..self.functions.len() {
             let id = FunctionId(index);
             let function = self.function(id);
+            // A function whose results are stored gets no tensors.
+            let unknown = if self.pure.contains(&id) { Value::Plain } else { Value::Tensor };
             let Some(parameters) = function.parameters.filter(|_| function.role == FunctionRole::Host) else {
                 continue;
             };
@@ -78,14 +83,14 @@ impl<'a> Flow<'a> {
                 let name = parameter.name().as_str();
                 // Without a value the body could not be judged. A tensor is the value with which the rules allow the least.
                 if self.function(id).locals.get(name).is_none_or(|value| *value == Value::Nothing) {
-                    self.put_local(id, name, Value::Tensor);
+                    self.put_local(id, name, unknown.clone());
                     seeded = true;
                 }
             }
             let home = CodeLocation { module: self.function(id).module, function: Some(id) };
             for parameter in parameters.vararg.iter().chain(&parameters.kwarg) {
                 if self.function(id).locals.get(parameter.name().as_str()) == Some(&Value::Nothing) {
-                    self.put_variadic(home, id, parameter, &Value::Tensor);
+                    self.put_variadic(home, id, parameter, &unknown);
                     seeded = true;
                 }
             }
@@ -145,7 +150,7 @@ impl<'a> Flow<'a> {
             Some(Value::Functions(ids)) => ids.iter().all(|id| {
                 let function = self.function(*id);
                 function.role == FunctionRole::Host
-                    && function.parent.is_none()
+                    && self.is_lasting(&Value::function(*id))
                     && matches!(function.body, Body::Def(_))
             }),
             _ => false,
@@ -175,7 +180,7 @@ impl<'a> Flow<'a> {
             Expr::List(list) => list.elts.iter().for_each(|element| self.check_passed_on(id, def, element)),
             Expr::Starred(starred) => self.check_passed_on(id, def, &starred.value),
             Expr::Name(name) if is_parameter(def, name.id.as_str()) => {}
-            _ if self.is_literal(id, expr) => {}
+            _ if self.is_literal(id, expr) || is_local_literal(def, expr) => {}
             _ => {
                 let subject = format!("`{}`", self.source(id).slice(expr));
                 self.report(id, expr, &ReplacementArgs { subject });
@@ -211,14 +216,26 @@ fn is_parameter(def: &StmtFunctionDef, name: &str) -> bool {
     def.parameters.iter().any(|parameter| parameter.name().as_str() == name)
 }
 
-/// Returns the value of a function whose body is one `return`, after an optional documentation string.
+/// Returns the value of a function whose body is one `return`, after an optional documentation string and names for literals.
 fn single_return(def: &StmtFunctionDef) -> Option<&Expr> {
     let body = match def.body.as_slice() {
         [Stmt::Expr(first), rest @ ..] if first.value.is_string_literal_expr() => rest,
         body => body,
     };
-    match body {
-        [Stmt::Return(stmt)] => stmt.value.as_deref(),
-        _ => None,
-    }
+    let [named @ .., Stmt::Return(stmt)] = body else { return None };
+    let names_literals = named.iter().all(|stmt| named_literal(stmt).is_some_and(|name| !is_parameter(def, name)));
+    if names_literals { stmt.value.as_deref() } else { None }
+}
+
+/// Returns the name that a statement binds to a literal.
+fn named_literal(stmt: &Stmt) -> Option<&str> {
+    let assign = stmt.as_assign_stmt()?;
+    let [Expr::Name(target)] = assign.targets.as_slice() else { return None };
+    let value = assign.value.as_unary_op_expr().map_or(&*assign.value, |unary| &*unary.operand);
+    value.is_literal_expr().then_some(target.id.as_str())
+}
+
+fn is_local_literal(def: &StmtFunctionDef, expr: &Expr) -> bool {
+    let Expr::Name(name) = expr else { return false };
+    def.body.iter().filter_map(named_literal).any(|bound| bound == name.id.as_str())
 }

@@ -73,11 +73,11 @@ impl<'a> Flow<'a> {
                             self.plain(frame, key, "a dictionary key");
                             value
                         }
-                        None => self.element(frame, &item.value, value),
+                        None => self.values_or_elements(frame, &item.value, value),
                     };
                     joined = joined.join(value);
                 }
-                self.container(frame, expr, joined)
+                self.dictionary(frame, expr, joined)
             }
             Expr::ListComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
             Expr::SetComp(comp) => {
@@ -95,12 +95,13 @@ impl<'a> Flow<'a> {
                     self.plain(frame, key, "a dictionary key");
                 }
                 let value = self.eval(frame, &comp.value);
-                self.container(frame, expr, value)
+                self.dictionary(frame, expr, value)
             }
             Expr::BinOp(binary) => {
                 if let Some(owner) = aligned_owner(binary)
                     && self.eval(frame, owner) == Value::Tensor
                 {
+                    self.asks_alignment = true;
                     return Value::Plain;
                 }
                 let left = self.eval(frame, &binary.left);
@@ -206,7 +207,9 @@ impl<'a> Flow<'a> {
                     self.report(frame.module, attribute, &UnknownName { subject })
                 }
             },
+            Value::Class(_) | Value::Record(_) => self.member(frame, &attribute.attr, &owner, name),
             Value::Tensor if api::TENSOR_ATTRIBUTES.contains(&name) => Value::Plain,
+            Value::Tensor if api::TENSOR_VIEWS.contains(&name) => Value::Tensor,
             Value::Tensor => self.report(frame.module, &attribute.attr, &TensorAttribute { subject: name.to_owned() }),
             Value::Plain | Value::Path(_) | Value::Tuple(_) if api::PLAIN_ATTRIBUTES.contains(&name) => Value::Plain,
             _ => {
@@ -217,7 +220,7 @@ impl<'a> Flow<'a> {
     }
 
     fn subscript(&mut self, frame: CodeLocation, subscript: &'a ExprSubscript) -> Value {
-        let container = self.eval(frame, &subscript.value);
+        let container = self.eval_tuple(frame, &subscript.value);
         match container {
             Value::Kernel => {
                 self.check_grid(frame, &subscript.slice);
@@ -282,9 +285,11 @@ impl<'a> Flow<'a> {
 
     /// Returns the elements of a value.
     pub(super) fn element(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) -> Value {
-        match value {
-            Value::Plain | Value::Nothing | Value::Reported(_) | Value::Native => value,
+        match self.as_tuple(value) {
+            value @ (Value::Plain | Value::Nothing | Value::Reported(_) | Value::Native) => value,
             Value::Tuple(elements) => elements.into_iter().fold(Value::Nothing, Value::join),
+            // Iteration reads the keys, which are plain.
+            value @ Value::Items { .. } if self.is_dictionary(&value) => Value::Plain,
             Value::Items { sites, fresh: true } => self.elements(&sites),
             Value::Items { sites, fresh: false } => self.elements(&sites).shared(),
             Value::Tensor | Value::LaunchArgument => {
@@ -317,12 +322,13 @@ impl<'a> Flow<'a> {
                 left @ (Value::Items { .. } | Value::Tuple(_)),
                 right @ (Value::Items { .. } | Value::Tuple(_) | Value::Plain),
             ) if matches!(op, Operator::Add | Operator::Mult | Operator::BitOr) => {
-                let mut joined = self.element(frame, node, left);
+                let merges = op == Operator::BitOr && self.is_dictionary(&left) && self.is_dictionary(&right);
+                let mut joined = self.values_or_elements(frame, node, left);
                 if right != Value::Plain {
-                    let added = self.element(frame, node, right);
+                    let added = self.values_or_elements(frame, node, right);
                     joined = joined.join(added);
                 }
-                self.container(frame, node, joined)
+                if merges { self.dictionary(frame, node, joined) } else { self.container(frame, node, joined) }
             }
             (left, right) if self.is_plain(&left) && self.is_plain(&right) => Value::Plain,
             (left, right) => {

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
 
-use super::{Binding, Flow, ModuleId, Value, api};
+use super::{Binding, CodeLocation, Flow, ModuleId, Value, api};
 use crate::importable::{IMPORTABLE, IMPORTABLE_ROOTS};
 use crate::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownName};
 
@@ -11,14 +11,44 @@ const UPSTREAM_PACKAGE: &str = "pass_dir";
 
 /// Names of `typing` that a pass may import for annotations.
 const TYPING_NAMES: &[&str] = &[
-    "Any", "Callable", "Dict", "Final", "Iterable", "List", "Literal", "Mapping", "Optional", "Sequence", "Tuple",
+    "Any",
+    "Callable",
+    "ClassVar",
+    "Dict",
+    "Final",
+    "FrozenSet",
+    "Iterable",
+    "Iterator",
+    "List",
+    "Literal",
+    "Mapping",
+    "NamedTuple",
+    "NoReturn",
+    "Optional",
+    "Sequence",
+    "Set",
+    "Tuple",
+    "Type",
+    "TypeAlias",
     "Union",
+];
+
+/// Names of modules of the standard library that a pass may import. The modules have other names, which keep state or call what
+/// they are given.
+const STANDARD_NAMES: &[(&str, &[&str])] = &[
+    ("collections", &["abc", "namedtuple"]),
+    ("contextlib", &["nullcontext"]),
+    ("dataclasses", &["dataclass", "field"]),
+    ("enum", &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum", "auto", "unique"]),
+    ("functools", &["cache", "lru_cache", "partial", "reduce"]),
+    ("triton.runtime", &["driver"]),
 ];
 
 /// Returns whether a pass may import this name from an importable module. Its use is checked separately.
 fn is_public(module: &str, name: &str) -> bool {
     match module {
         "typing" => TYPING_NAMES.contains(&name),
+        _ if let Some((_, names)) = STANDARD_NAMES.iter().find(|(known, _)| *known == module) => names.contains(&name),
         "passnet" => IMPORTABLE.contains(&format!("passnet.{name}").as_str()),
         _ => !name.starts_with('_'),
     }
@@ -106,6 +136,42 @@ impl<'a> Flow<'a> {
                 }
             };
             self.bind_import(id, alias, bound, binding);
+        }
+    }
+
+    /// Binds the modules that a function imports. Python loads a module once, so a second import changes nothing.
+    pub(super) fn local_import(&mut self, frame: CodeLocation, stmt: &'a Stmt) {
+        let names = match stmt {
+            Stmt::Import(import) if !import.is_lazy => &import.names,
+            Stmt::ImportFrom(import) if !import.is_lazy && import.level == 0 => &import.names,
+            _ => {
+                let subject = "this import inside a function".to_owned();
+                self.report(frame.module, stmt, &StatementNotAllowed { subject });
+                return;
+            }
+        };
+        let from = stmt.as_import_from_stmt().and_then(|import| import.module.as_ref()).map(|module| module.as_str());
+        for alias in names {
+            let name = alias.name.as_str();
+            let (bound, path) = match (from, &alias.asname) {
+                (Some(from), asname) => (asname.as_ref().unwrap_or(&alias.name).as_str(), format!("{from}.{name}")),
+                (None, Some(asname)) => (asname.as_str(), name.to_owned()),
+                (None, None) => {
+                    let root = name.split('.').next().unwrap_or(name);
+                    (root, root.to_owned())
+                }
+            };
+            let allowed = match from {
+                Some(from) => IMPORTABLE.contains(&from) && name != "*" && is_public(from, name),
+                None => IMPORTABLE.contains(&name),
+            };
+            let value = if allowed {
+                Value::Path(path)
+            } else {
+                let subject = from.map_or(name.to_owned(), |from| format!("{from}.{name}"));
+                self.report(frame.module, alias, &ImportNotAllowed { subject, hides_file: false })
+            };
+            self.bind_name(frame, bound, value);
         }
     }
 

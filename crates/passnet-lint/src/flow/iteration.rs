@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::{Comprehension, Expr};
+use ruff_python_ast::{Comprehension, Expr, ExprCall};
 use ruff_text_size::Ranged;
 
-use super::{CodeLocation, Flow, Value};
+use super::{CodeLocation, Flow, Value, api};
 
 impl<'a> Flow<'a> {
     pub(super) fn comprehension(
@@ -31,6 +31,63 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Returns a dictionary made here.
+    pub(super) fn dictionary(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) -> Value {
+        let made = self.container(frame, node, value);
+        if let Value::Items { sites, .. } = &made {
+            self.dictionaries.extend(sites.iter().copied());
+        }
+        made
+    }
+
+    /// Returns whether a value is certainly a dictionary.
+    pub(super) fn is_dictionary(&self, value: &Value) -> bool {
+        matches!(value, Value::Items { sites, .. } if sites.iter().all(|site| self.dictionaries.contains(site)))
+    }
+
+    /// Returns the values of a dictionary, or the elements of another value.
+    pub(super) fn values_or_elements(&mut self, frame: CodeLocation, node: &impl Ranged, value: Value) -> Value {
+        match &value {
+            Value::Items { sites, fresh } if self.is_dictionary(&value) => {
+                let values = self.elements(sites);
+                if *fresh { values } else { values.shared() }
+            }
+            _ => self.element(frame, node, value),
+        }
+    }
+
+    /// Returns the values that `dict(other)` takes from a dictionary or pairs. Keys have to be plain, because the data flow does
+    /// not follow them.
+    pub(super) fn entries(&mut self, frame: CodeLocation, call: &'a ExprCall, other: Value) -> Value {
+        if self.is_dictionary(&other) {
+            return self.values_or_elements(frame, call, other);
+        }
+        let element = self.values_or_elements(frame, call, other);
+        match element {
+            Value::Tuple(parts) if parts.len() == 2 => {
+                self.require_plain(frame, call, &parts[0], "using it as a dictionary key");
+                parts[1].clone()
+            }
+            element => {
+                self.require_plain(frame, call, &element, "taking over its keys; write `{**other}`");
+                element
+            }
+        }
+    }
+
+    /// Returns the value of an expression, with an instance of a named tuple as a tuple.
+    pub(super) fn eval_tuple(&mut self, frame: CodeLocation, expr: &'a Expr) -> Value {
+        let value = self.eval(frame, expr);
+        self.as_tuple(value)
+    }
+
+    /// Notes the use of a method that may copy.
+    pub(super) fn note_copy(&mut self, frame: CodeLocation, node: &impl Ranged, name: &str) {
+        if self.reporting && api::VIEWS_OR_COPIES.contains(&name) {
+            self.copies.push((frame.module, node.range(), name.to_owned()));
+        }
+    }
+
     /// Marks a new container as an iterator.
     pub(super) fn iterator(&mut self, made: Value) -> Value {
         if let Value::Items { sites, .. } = &made {
@@ -42,6 +99,7 @@ impl<'a> Flow<'a> {
     /// Returns whether a value is an iterator or holds one. An iterator has a position, so it can count calls.
     pub(super) fn holds_iterator(&self, value: &Value) -> bool {
         let mut seen = BTreeSet::new();
+        let mut records = BTreeSet::new();
         let mut open = vec![value.clone()];
         while let Some(part) = open.pop() {
             match part {
@@ -50,6 +108,7 @@ impl<'a> Flow<'a> {
                     let fresh = sites.into_iter().filter(|site| seen.insert(*site));
                     open.extend(fresh.map(|site| self.heap[site.0].clone()));
                 }
+                Value::Record(class) if records.insert(class) => open.extend(self.held_by(class).cloned()),
                 _ => {}
             }
         }

@@ -20,7 +20,7 @@ impl<'a> Flow<'a> {
         match source.and_then(|expr| self.constant_text(frame, expr)) {
             // A literal has the same findings in each round, so the scan runs in the last round only.
             Some(literal) if self.reporting => {
-                for (place, found) in native::scan(literal.value.to_str(), defined_types(call)) {
+                for (place, found) in native::scan(literal.value.to_str(), self.defined_types(frame, call)) {
                     self.report_native(frame, literal, place, &found);
                 }
             }
@@ -33,7 +33,8 @@ impl<'a> Flow<'a> {
             }
         }
         // Signatures are declarations, which the kernel helper parses. Each flag is checked separately.
-        for signature in call.arguments.args.iter().skip(1) {
+        let named = call.arguments.find_keyword("signature").map(|keyword| &keyword.value);
+        for signature in call.arguments.args.iter().skip(1).chain(named) {
             if self.constant_text(frame, signature).is_none() {
                 let subject = format!("`{}`", shorten(self.source(frame.module).slice(signature)));
                 self.report(frame.module, signature, &NativeSource { subject });
@@ -41,7 +42,7 @@ impl<'a> Flow<'a> {
         }
         for keyword in &call.arguments.keywords {
             match keyword.arg.as_ref().map(|name| name.as_str()) {
-                Some("source") => {}
+                Some("source" | "signature") => {}
                 Some("flags") => self.check_flags(frame, &keyword.value),
                 _ => {
                     let subject = format!("`{}`", shorten(self.source(frame.module).slice(keyword)));
@@ -53,7 +54,7 @@ impl<'a> Flow<'a> {
     }
 
     fn check_flags(&mut self, frame: CodeLocation, expr: &'a Expr) {
-        for flag in listed(expr) {
+        for flag in listed(self.constant_list(frame, expr)) {
             if !flag.as_string_literal_expr().is_some_and(|literal| native::is_flag(literal.value.to_str())) {
                 let subject = format!("`{}`", shorten(self.source(frame.module).slice(flag)));
                 self.report(frame.module, flag, &NativeFlag { subject });
@@ -82,6 +83,25 @@ impl<'a> Flow<'a> {
         };
     }
 
+    /// Returns the names of types that the flags of a native kernel define.
+    fn defined_types(&self, frame: CodeLocation, call: &'a ExprCall) -> impl Iterator<Item = &'a str> + use<'a> {
+        let flags = call.arguments.find_keyword("flags");
+        let flags = flags.map_or(&[][..], |keyword| listed(self.constant_list(frame, &keyword.value)));
+        flags.iter().filter_map(|flag| native::defined_type(flag.as_string_literal_expr()?.value.to_str()))
+    }
+
+    /// Returns the list or tuple that a name of the module is bound to, other expressions as they are. A module binds a name once
+    /// and nothing changes its containers.
+    fn constant_list(&self, frame: CodeLocation, expr: &'a Expr) -> &'a Expr {
+        let Expr::Name(name) = expr else { return expr };
+        let assigned = self.statements(frame.module).iter().find_map(|stmt| {
+            let assign = stmt.as_assign_stmt()?;
+            let [Expr::Name(target)] = assign.targets.as_slice() else { return None };
+            (target.id == name.id).then_some(&*assign.value)
+        });
+        assigned.filter(|value| value.is_list_expr() || value.is_tuple_expr()).unwrap_or(expr)
+    }
+
     /// Returns the string literal of an expression: the expression itself, or the module-level constant that it names.
     fn constant_text(&self, frame: CodeLocation, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
         match expr {
@@ -104,12 +124,6 @@ pub(super) fn listed(expr: &Expr) -> &[Expr] {
         Expr::Tuple(tuple) => &tuple.elts,
         one => std::slice::from_ref(one),
     }
-}
-
-/// Returns the names of types that the flags of a native kernel define.
-fn defined_types(call: &ExprCall) -> impl Iterator<Item = &str> {
-    let flags = call.arguments.find_keyword("flags").map_or(&[][..], |keyword| listed(&keyword.value));
-    flags.iter().filter_map(|flag| native::defined_type(flag.as_string_literal_expr()?.value.to_str()))
 }
 
 fn shorten(text: &str) -> String {

@@ -7,7 +7,7 @@ use super::Flow;
 use crate::{source::ParsedFile, value::Value};
 
 /// Attributes that a pass may read from no value.
-const HOSTILE: &[&str] = &["__class__", "grad_fn", "contiguous", "data", "real", "clone", "fn", "_version", "format"];
+const HOSTILE: &[&str] = &["__class__", "grad_fn", "float", "data", "real", "clone", "fn", "_version", "format"];
 
 const HARMLESS: &[&str] = &["shape", "dtype", "device", "ndim", "itemsize"];
 
@@ -40,6 +40,17 @@ fn expression() -> impl Strategy<Value = String> {
             inner.clone().prop_map(|value| format!("helper({value})")),
             inner.clone().prop_map(|value| format!("(lambda q: q)({value})")),
             inner.clone().prop_map(|value| format!("torch.empty_like({value})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("Pair({a}, {b})")),
+            inner.clone().prop_map(|value| format!("({value}).left")),
+            inner.clone().prop_map(|value| format!("({value}).both")),
+            inner.clone().prop_map(|value| format!("({value}).swapped()")),
+            inner.clone().prop_map(|value| format!("({value}).values()")),
+            inner.clone().prop_map(|value| format!("({value}).chunk(2)")),
+            inner.clone().prop_map(|value| format!("make({value})()")),
+            inner.clone().prop_map(|value| format!("partial(helper, y={value})(x)")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("list(product({a}, {b}))")),
+            inner.clone().prop_map(|value| format!("list(map(helper, {value}))")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("dict({a}, k={b})")),
             inner.prop_map(|value| format!("list({value})")),
         ]
     })
@@ -73,7 +84,10 @@ fn program() -> impl Strategy<Value = String> {
         let names = "z, w, parts, n, table = x, y, [x], 0, {}";
         let body = body.join("\n    ");
         format!(
-            "import torch\n\n\ndef helper(x, y=0, z=0, w=0, parts=0, n=0, table=0):\n    return {helped}\n\n\n\
+            "import torch\nfrom functools import partial\nfrom itertools import product\nfrom typing import NamedTuple\n\n\n\
+             class Pair(NamedTuple):\n    left: object\n    right: object = None\n\n    @property\n    def both(self):\n        \
+             return (self.left, self.right)\n\n    def swapped(self):\n        return Pair(self.right, self.left)\n\n\n\
+             def make(value):\n    def made(other=None):\n        return value\n\n    return made\n\n\ndef helper(x, y=0, z=0, w=0, parts=0, n=0, table=0):\n    return {helped}\n\n\n\
              def fused(x, y):\n    {names}\n    {body}\n    return {returned}\n"
         )
     })

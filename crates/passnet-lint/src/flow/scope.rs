@@ -1,7 +1,7 @@
 //! Names that a block of code binds.
 
 use ruff_python_ast::{
-    Comprehension, Expr, ExprContext, Parameters, Stmt,
+    Alias, Comprehension, Expr, ExprContext, Parameters, Pattern, Stmt,
     visitor::{self, Visitor},
 };
 use ruff_text_size::TextRange;
@@ -14,9 +14,16 @@ pub(super) struct Scope<'a> {
     /// Names bound by comprehensions, which have a separate scope in Python, but not in the data flow.
     pub(super) comprehension: Vec<(&'a str, TextRange)>,
     in_comprehension_target: bool,
+    is_module: bool,
 }
 
 impl<'a> Scope<'a> {
+    pub(super) fn of_module(body: &'a [Stmt]) -> Self {
+        let mut scope = Self { is_module: true, ..Self::default() };
+        scope.visit_body(body);
+        scope
+    }
+
     pub(super) fn of_body(parameters: Option<&'a Parameters>, body: &'a [Stmt]) -> Self {
         let mut scope = Self::of_parameters(parameters);
         scope.visit_body(body);
@@ -27,6 +34,20 @@ impl<'a> Scope<'a> {
         let mut scope = Self::of_parameters(parameters);
         scope.visit_expr(body);
         scope
+    }
+
+    /// Binds the names of an import inside a function. Those of a module are registered with what they mean.
+    fn bind_aliases(&mut self, names: &'a [Alias]) {
+        if self.is_module {
+            return;
+        }
+        for alias in names {
+            let name = match &alias.asname {
+                Some(name) => name.as_str(),
+                None => alias.name.as_str().split('.').next().unwrap_or_default(),
+            };
+            self.names.push((name, alias.range));
+        }
     }
 
     fn of_parameters(parameters: Option<&'a Parameters>) -> Self {
@@ -44,6 +65,10 @@ impl<'a> Visitor<'a> for Scope<'a> {
                 self.names.push((def.name.as_str(), def.name.range));
                 def.decorator_list.iter().for_each(|decorator| self.visit_expr(&decorator.expression));
             }
+            // The names in its body belong to the class.
+            Stmt::ClassDef(def) => self.names.push((def.name.as_str(), def.name.range)),
+            Stmt::Import(import) => self.bind_aliases(&import.names),
+            Stmt::ImportFrom(import) => self.bind_aliases(&import.names),
             _ => visitor::walk_stmt(self, stmt),
         }
     }
@@ -60,6 +85,17 @@ impl<'a> Visitor<'a> for Scope<'a> {
             }
             _ => visitor::walk_expr(self, expr),
         }
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        let bound = match pattern {
+            Pattern::MatchAs(pattern) => pattern.name.as_ref(),
+            Pattern::MatchStar(pattern) => pattern.name.as_ref(),
+            Pattern::MatchMapping(pattern) => pattern.rest.as_ref(),
+            _ => None,
+        };
+        self.names.extend(bound.map(|name| (name.as_str(), name.range)));
+        visitor::walk_pattern(self, pattern);
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {

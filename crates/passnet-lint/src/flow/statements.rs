@@ -1,6 +1,6 @@
 //! Statements of modules and host functions.
 
-use ruff_python_ast::{Expr, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtWith};
+use ruff_python_ast::{Expr, Pattern, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtMatch, StmtWith};
 use ruff_text_size::Ranged;
 
 use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports};
@@ -19,11 +19,12 @@ impl<'a> Flow<'a> {
             match stmt {
                 Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::Pass(_) => {}
                 Stmt::FunctionDef(def) => self.module_def(id, def),
+                Stmt::ClassDef(def) => self.run_class(id, def),
                 // `__all__` was checked when names were registered.
                 Stmt::Assign(assign) if is_exports(assign) => {}
                 Stmt::Assign(assign) => self.assign(frame, assign),
                 Stmt::AnnAssign(assign) => {
-                    self.check_annotation(frame, &assign.annotation);
+                    self.check_annotation(frame.module, &assign.annotation);
                     if let Some(value) = &assign.value {
                         self.assign_to(frame, &assign.target, value);
                     }
@@ -59,7 +60,7 @@ impl<'a> Flow<'a> {
             }
             Stmt::Assign(assign) => self.assign(frame, assign),
             Stmt::AnnAssign(assign) => {
-                self.check_annotation(frame, &assign.annotation);
+                self.check_annotation(frame.module, &assign.annotation);
                 if let Some(value) = &assign.value {
                     self.assign_to(frame, &assign.target, value);
                 }
@@ -106,6 +107,10 @@ impl<'a> Flow<'a> {
                 let value = self.nested_def(frame, def);
                 self.bind_name(frame, def.name.as_str(), value);
             }
+            Stmt::Match(stmt) => self.run_match(frame, stmt),
+            // A function can only unbind its own names, and an unbound name is an error when it is read.
+            Stmt::Delete(stmt) if stmt.targets.iter().all(|target| self.is_own_name(frame, target)) => {}
+            Stmt::Import(_) | Stmt::ImportFrom(_) => self.local_import(frame, stmt),
             // The body is not read: the statement itself is refused, so findings inside it would not help.
             Stmt::Try(stmt) => {
                 self.report(frame.module, stmt, &ExceptionHandler);
@@ -116,9 +121,47 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn check_annotation(&mut self, frame: CodeLocation, expr: &Expr) {
+    pub(super) fn check_annotation(&mut self, id: ModuleId, expr: &Expr) {
         if !annotation::is_type(expr) {
-            self.report(frame.module, expr, &Annotation);
+            self.report(id, expr, &Annotation);
+        }
+    }
+
+    fn is_own_name(&self, frame: CodeLocation, target: &Expr) -> bool {
+        let (Expr::Name(name), Some(id)) = (target, frame.function) else { return false };
+        self.is_local(id, name.id.as_str())
+    }
+
+    /// Runs all cases, because the value of the subject is not followed. It has to be plain: the patterns compare it.
+    fn run_match(&mut self, frame: CodeLocation, stmt: &'a StmtMatch) {
+        self.plain(frame, &stmt.subject, "matching it");
+        for case in &stmt.cases {
+            self.run_pattern(frame, &case.pattern);
+            if let Some(guard) = &case.guard {
+                self.condition(frame, guard);
+            }
+            self.run_block(frame, &case.body);
+        }
+    }
+
+    fn run_pattern(&mut self, frame: CodeLocation, pattern: &'a Pattern) {
+        match pattern {
+            Pattern::MatchSingleton(_) => {}
+            Pattern::MatchValue(value) => self.plain(frame, &value.value, "matching it"),
+            Pattern::MatchSequence(parts) => parts.patterns.iter().for_each(|part| self.run_pattern(frame, part)),
+            Pattern::MatchOr(parts) => parts.patterns.iter().for_each(|part| self.run_pattern(frame, part)),
+            Pattern::MatchStar(star) => {
+                star.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), Value::Plain));
+            }
+            Pattern::MatchAs(bound) => {
+                bound.pattern.iter().for_each(|inner| self.run_pattern(frame, inner));
+                bound.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), Value::Plain));
+            }
+            // These call methods of the subject's class or of a class of the pattern.
+            Pattern::MatchMapping(_) | Pattern::MatchClass(_) => {
+                let subject = "a pattern with a class or a dictionary".to_owned();
+                self.report(frame.module, pattern, &StatementNotAllowed { subject });
+            }
         }
     }
 
@@ -152,12 +195,29 @@ impl<'a> Flow<'a> {
     }
 
     fn assign_to(&mut self, frame: CodeLocation, target: &'a Expr, value: &'a Expr) {
+        // A plain name may become another name of a type: `Shape = Tuple[int, ...]`.
+        if frame.function.is_none() && self.is_type_alias(frame.module, target, value) {
+            return self.bind(frame, target, Value::Plain);
+        }
         // A plain name may become another name of a module or function: `F = torch.nn.functional`.
         let value_of = match (target, self.eval_raw(frame, value)) {
             (Expr::Name(_), path @ (Value::Path(_) | Value::Module(_))) => path,
             (_, raw) => self.judge(frame, value, raw),
         };
         self.bind(frame, target, value_of);
+    }
+
+    /// Returns whether an assignment names a type of `typing` or a builtin one with parameters.
+    fn is_type_alias(&self, id: ModuleId, target: &Expr, value: &Expr) -> bool {
+        let Expr::Subscript(subscript) = value else { return false };
+        let is_typing = match self.dotted(id, &subscript.value) {
+            Some(path) => path.starts_with("typing.") || path.starts_with("collections.abc."),
+            None => subscript.value.as_name_expr().is_some_and(|name| {
+                matches!(name.id.as_str(), "dict" | "list" | "set" | "tuple")
+                    && self.module_name(id, name.id.as_str()).is_none()
+            }),
+        };
+        target.is_name_expr() && is_typing && annotation::is_type(value)
     }
 
     /// Binds a value to a target: a name, a tuple of targets, an element of a container.
@@ -191,7 +251,7 @@ impl<'a> Flow<'a> {
     }
 
     fn unpack(&mut self, frame: CodeLocation, node: &'a Expr, targets: &'a [Expr], value: Value) {
-        match value {
+        match self.as_tuple(value) {
             Value::Tuple(elements) if elements.len() == targets.len() && !targets.iter().any(Expr::is_starred_expr) => {
                 for (target, element) in targets.iter().zip(elements) {
                     self.bind(frame, target, element);
@@ -264,7 +324,7 @@ impl<'a> Flow<'a> {
             }
             // `list += iterable` changes the list in place.
             (Value::Items { .. }, _) => {
-                let added = self.element(frame, &*assign.value, value);
+                let added = self.values_or_elements(frame, &*assign.value, value);
                 self.put_into(frame, assign, &old, added);
             }
             _ => {

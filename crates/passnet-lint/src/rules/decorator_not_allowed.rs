@@ -3,12 +3,15 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Allows the decorators `triton.jit`, `triton.autotune`, `triton.heuristics`, `passnet.kernels.triton`,
-/// `passnet.kernels.prepared` and `torch.fx.wrap`.
+/// `passnet.kernels.prepared`, `torch.fx.wrap`, `torch.no_grad()`, those of classes of data (`dataclass`,
+/// `enum.unique`, `property`, `staticmethod`, `classmethod`), and `functools.lru_cache` on functions of sizes. A function
+/// under `lru_cache`, and all functions that it calls, may only compute plain values from plain values.
 ///
 /// ## Why
 ///
-/// A decorator replaces the function in the source by another one: `torch.compile` compiles it, and `functools.cache`
-/// stores its results.
+/// A decorator replaces the function in the source by another one: `torch.compile` compiles it. `functools.cache` stores
+/// its results: with a tensor among arguments or results, or with a value that depends on the moment of the call, a
+/// later call could depend on an earlier one.
 ///
 /// ## Example
 ///
@@ -20,10 +23,21 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Remove the decorator.
+/// Remove the decorator. Give a cached function sizes and types instead of tensors, and allocate outside of it.
 pub(crate) struct DecoratorNotAllowed {
-    /// The decorator as written.
-    pub(crate) subject: String,
+    message: String,
+}
+
+impl DecoratorNotAllowed {
+    /// A decorator, as written, that is not on the list.
+    pub(crate) fn unknown(subject: impl std::fmt::Display) -> Self {
+        Self { message: format!("decorator `{subject}` is not allowed") }
+    }
+
+    /// The use of something in a function whose results are stored.
+    pub(crate) fn stores(subject: impl std::fmt::Display) -> Self {
+        Self { message: format!("{subject} in a function under `functools.cache`, which keeps results between calls") }
+    }
 }
 
 impl Violation for DecoratorNotAllowed {
@@ -31,9 +45,9 @@ impl Violation for DecoratorNotAllowed {
     const NAME: &'static str = "decorator-not-allowed";
     const SOURCE: &'static str = include_str!("decorator_not_allowed.rs");
     const HELP: &'static str = "allowed are triton.jit, triton.autotune, triton.heuristics, passnet.kernels.triton on kernels, passnet.kernels.prepared and \
-         torch.fx.wrap on wrappers";
+         torch.fx.wrap on wrappers, functools.lru_cache on functions of sizes";
 
     fn message(&self) -> String {
-        format!("decorator `{}` is not allowed", self.subject)
+        self.message.clone()
     }
 }

@@ -3,14 +3,17 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Allows imports of a fixed list of modules: `torch` (with `torch.nn`, `torch.nn.functional`, `torch.fx`),
-/// `triton`, `triton.language`, libdevice, `passnet.kernels`, `math`, `operator`, `typing`,
-/// `__future__.annotations`, and files of the pass directory: `import helper`, `from . import helper`,
-/// `from .helper import f`.
+/// `triton`, `triton.language`, libdevice, `passnet.kernels`, `__future__.annotations`, and files of the pass directory:
+/// `import helper`, `from . import helper`, `from .helper import f`. Of the standard library, it allows `math`,
+/// `operator`, `itertools`, `typing`, `collections.abc`, and these names: `dataclasses.dataclass` and `field`,
+/// `enum.Enum` and its kinds, `functools.lru_cache`, `cache`, `partial` and `reduce`, `collections.namedtuple`,
+/// `contextlib.nullcontext`. Functions may import these modules, too.
 ///
 /// ## Why
 ///
 /// A pass may only launch its own kernels. It does not need `ctypes`, `cupy`, `subprocess`, `os`, `sys`, `inspect` or
-/// `threading` for this, and each of these modules is a known way around the referee.
+/// `threading` for this, and each of these modules is a known way around the referee. The allowed modules of the standard
+/// library neither keep state nor reach out of the pass. Other names of these modules do, e.g. `functools.singledispatch`.
 ///
 /// ## Example
 ///
@@ -33,7 +36,7 @@ impl Violation for ImportNotAllowed {
     const ID: &'static str = "PN201";
     const NAME: &'static str = "import-not-allowed";
     const SOURCE: &'static str = include_str!("import_not_allowed.rs");
-    const HELP: &'static str = "only torch, triton, triton.language, libdevice, passnet.kernels, math, operator, typing and files of this directory can be imported";
+    const HELP: &'static str = "only torch, triton, triton.language, libdevice, passnet.kernels, files of this directory, and data types and pure functions of the standard library can be imported";
 
     fn message(&self) -> String {
         let name = &self.subject;
@@ -46,12 +49,23 @@ impl Violation for ImportNotAllowed {
 
 /// Returns advice for modules that ordinary code often imports.
 fn advice(name: &str) -> &'static str {
-    match name.split('.').next().unwrap_or_default() {
-        "functools" => "; write a function with `def` that passes the fixed arguments",
-        "collections" | "dataclasses" | "enum" => "; use tuples, dictionaries and constants of the module",
-        "itertools" => "; use loops, `zip` and `enumerate`",
-        "typing" => "; leave the annotation out, or write the plain type",
-        "numpy" => "; compute in a kernel, and use `math` for numbers",
+    match name {
+        "functools.wraps" | "functools.update_wrapper" => "; write the function itself instead of a decorator",
+        "functools.cached_property" => "; compute the value in a `@property`, or in the wrapper",
+        "collections.defaultdict" | "collections.Counter" | "collections.OrderedDict" => "; use a dictionary",
+        "collections.deque" => "; use a list",
+        "contextlib.contextmanager" => "; call the function around which the context would be",
+        "typing.Protocol" | "typing.Generic" | "abc" => "; use plain functions",
+        "torch.utils.cpp_extension" | "torch.utils.cpp_extension.load_inline" | "cupy" | "numba" => {
+            "; compile C++ with `passnet.kernels.cpp(source, signature)` and CUDA with `passnet.kernels.cuda`"
+        }
+        "torch.library" => "; define the wrapper as a plain function",
+        "os" | "sys" | "time" | "logging" | "warnings" => {
+            "; raise an exception with a message, and decide by shape and type"
+        }
+        "random" => "; results depend on the inputs alone",
+        _ if name.starts_with("numpy") => "; compute in a kernel, and use `math` for numbers",
+        _ if name.starts_with("typing.") => "; leave the annotation out, or write the plain type",
         _ => "",
     }
 }

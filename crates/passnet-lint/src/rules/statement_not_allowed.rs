@@ -2,25 +2,31 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects statements and expressions that a pass does not need: classes, `async`, `global`, `nonlocal`, `del`,
-/// `match`, generators, imports inside functions, and anything but imports, definitions and constants at module
-/// level. The body of `if __name__ == "__main__":` (without `else`) is not checked, because it does not run when a
-/// pass is imported.
+/// Rejects statements and expressions that a pass does not need: `async`, `global`, `nonlocal`, generators, and
+/// anything but imports, definitions and constants at module level. The body of `if __name__ == "__main__":` (without
+/// `else`) is not checked, because it does not run when a pass is imported.
+///
+/// Classes at module level are allowed if they hold data: enumerations, `NamedTuple`, `@dataclass` (methods, properties,
+/// `__post_init__` and `__call__` included), and classes without a base that group functions and constants. Other bases,
+/// decorators, metaclasses and methods that begin with two underscores are not. `match` compares plain values; patterns
+/// with classes or dictionaries are not allowed. `del` removes variables of the function.
 ///
 /// ## Why
 ///
-/// Such code can keep state, run at an unexpected time, or give a name several meanings.
+/// Such code can keep state, run at an unexpected time, or give a name several meanings. An instance of a class of data
+/// keeps nothing between calls, because no attribute can be assigned to.
 ///
 /// ## Example
 ///
 /// ```python
-/// class Cache:              # PN209
-///     last = None
+/// class Fused(torch.nn.Module):    # PN209
+///     def __init__(self):          # PN209
+///         self.last = None
 /// ```
 ///
 /// ## How to fix
 ///
-/// Use plain functions. Put imports at the top of the file.
+/// Use functions, and `@dataclass` or `NamedTuple` for settings.
 pub(crate) struct StatementNotAllowed {
     /// The construct, with its article.
     pub(crate) subject: String,
@@ -30,7 +36,8 @@ impl Violation for StatementNotAllowed {
     const ID: &'static str = "PN209";
     const NAME: &'static str = "statement-not-allowed";
     const SOURCE: &'static str = include_str!("statement_not_allowed.rs");
-    const HELP: &'static str = "a pass consists of imports, constants and functions";
+    const HELP: &'static str =
+        "a pass consists of imports, constants, functions and classes of data: enumerations, NamedTuple, @dataclass";
 
     fn message(&self) -> String {
         format!("{} is not part of the pass language", self.subject)

@@ -3,12 +3,13 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Allows on tensors only attributes and methods that inspect (`shape`, `stride`, `dtype`, `is_contiguous`,
-/// `x.data_ptr() % 16`, ...), create (`new_empty`, ...) or view without copying (`view`, `permute`, `expand`, ...).
+/// `x.data_ptr() % 16`, ...), create (`new_empty`, ...) or view (`view`, `permute`, `chunk`, `T`, ...). `contiguous`,
+/// `reshape`, `flatten` and `ravel` are allowed where they return the tensor itself or a view. If they copy, the
+/// interception layer refuses the call. They are not allowed in a directory that asks `x.data_ptr() % 16`.
 ///
 /// ## Why
 ///
-/// Methods compute as functions do: `x.softmax(-1)`, `x.to(torch.float16)`, `x.contiguous()`. Access to the storage
-/// (`set_`, `untyped_storage`, `data`) creates tensors that the referee cannot observe. With an address, a pass can
+/// Methods compute as functions do: `x.softmax(-1)`, `x.to(torch.float16)`, `x.clone()`. Access to the storage (`set_`, `untyped_storage`, `data`) creates tensors that the referee cannot observe. With an address, a pass can
 /// distinguish calls, or give a kernel memory that is not checked. A pass can therefore use only the remainder of an
 /// address by a literal up to 64.
 ///
@@ -41,7 +42,10 @@ impl Violation for TensorAttribute {
 /// Returns advice for methods that ordinary code often calls.
 fn advice(method: &str) -> &'static str {
     match method {
-        "flatten" | "ravel" => "; write `.view(-1)`, which never copies",
+        "to" | "float" | "half" | "bfloat16" | "type_as" => "; convert inside the kernel, e.g. by `.to(tl.float32)`",
+        "clone" | "copy_" => "; let the kernel write the copy",
+        "fill_" | "zero_" => "; allocate with `torch.full` or `torch.zeros`",
+        "data" => "; use the tensor itself",
         "resize_" | "new_tensor" => "; allocate with `torch.empty` or `.new_empty`",
         _ => "",
     }

@@ -1,0 +1,38 @@
+//! A class of data that a pass defines: its kind and its members.
+
+use std::collections::BTreeMap;
+
+use super::ids::{FunctionId, SiteId};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClassKind {
+    /// An enumeration. Members are plain values.
+    Enumeration,
+    NamedTuple,
+    Data,
+    /// No base and no decorator: a group of functions and constants.
+    Group,
+}
+
+/// Source of the first argument of a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Receiver {
+    Instance,
+    Class,
+    Nothing,
+    /// Called when the attribute is read.
+    Property,
+}
+
+pub(super) struct CheckedClass<'a> {
+    pub(super) kind: ClassKind,
+    pub(super) fields: Vec<(&'a str, SiteId)>,
+    pub(super) constants: BTreeMap<&'a str, SiteId>,
+    pub(super) methods: BTreeMap<&'a str, (FunctionId, Receiver)>,
+}
+
+impl CheckedClass<'_> {
+    pub(super) fn new(kind: ClassKind) -> Self {
+        Self { kind, fields: Vec::new(), constants: BTreeMap::new(), methods: BTreeMap::new() }
+    }
+}

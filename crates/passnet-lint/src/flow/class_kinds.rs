@@ -1,0 +1,160 @@
+//! The kinds of classes that a pass may define, and their members.
+
+use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_text_size::Ranged;
+
+use super::{CodeLocation, Flow, FunctionRole, ModuleId, SiteId, Value};
+use crate::{
+    class::{CheckedClass, ClassKind, Receiver},
+    ids::ClassId,
+    rules::{ModuleState, StatementNotAllowed},
+};
+
+/// Settings of `dataclasses.dataclass` that decide about comparison, order and layout only.
+const DATACLASS_KEYWORDS: &[&str] = &["eq", "frozen", "init", "kw_only", "match_args", "order", "repr", "slots"];
+
+impl<'a> Flow<'a> {
+    fn new_site(&mut self) -> SiteId {
+        self.heap.push(Value::Nothing);
+        SiteId(self.heap.len() - 1)
+    }
+
+    /// Registers a class at module level. Returns `None` if its bases or decorators are not those of a class of data.
+    pub(super) fn register_class(&mut self, id: ModuleId, def: &'a StmtClassDef) -> Option<ClassId> {
+        let kind = self.class_kind(id, def)?;
+        let mut class = CheckedClass::new(kind);
+        for stmt in &def.body {
+            match stmt {
+                Stmt::AnnAssign(assign) => {
+                    let Expr::Name(name) = &*assign.target else { continue };
+                    let site = self.new_site();
+                    if matches!(kind, ClassKind::NamedTuple | ClassKind::Data) {
+                        class.fields.push((name.id.as_str(), site));
+                    } else {
+                        class.constants.insert(name.id.as_str(), site);
+                    }
+                }
+                Stmt::Assign(assign) => {
+                    for target in assign.targets.iter().filter_map(Expr::as_name_expr) {
+                        let site = self.new_site();
+                        class.constants.insert(target.id.as_str(), site);
+                    }
+                }
+                Stmt::FunctionDef(def) => {
+                    let frame = CodeLocation { module: id, function: None };
+                    let function = self.register_function(frame, FunctionRole::Host, &def.parameters, def);
+                    class.methods.insert(def.name.as_str(), (function, receiver(def)));
+                }
+                _ => {}
+            }
+        }
+        self.classes.push(class);
+        Some(ClassId(self.classes.len() - 1))
+    }
+
+    fn class_kind(&self, id: ModuleId, def: &StmtClassDef) -> Option<ClassKind> {
+        let (bases, keywords) =
+            def.arguments.as_ref().map_or((&[][..], &[][..]), |list| (&*list.args, &*list.keywords));
+        if !keywords.is_empty() || def.type_params.is_some() {
+            return None;
+        }
+        let is_builtin = |expr: &Expr, names: &[&str]| {
+            expr.as_name_expr()
+                .is_some_and(|name| names.contains(&name.id.as_str()) && self.module_name(id, &name.id).is_none())
+        };
+        let kind = match bases {
+            [] => None,
+            [base] if is_builtin(base, &["object"]) => None,
+            // `class Mode(str, Enum)`: its members are strings as well.
+            [mixin, base] if is_builtin(mixin, &["int", "str"]) => Some(self.base_kind(id, base)?),
+            [base] => Some(self.base_kind(id, base)?),
+            _ => return None,
+        };
+        match (kind, &*def.decorator_list) {
+            (None, []) => Some(ClassKind::Group),
+            (Some(kind), []) => Some(kind),
+            (None, [one]) => self.is_dataclass(id, one).then_some(ClassKind::Data),
+            (Some(ClassKind::Enumeration), [one]) => {
+                (self.dotted(id, &one.expression)? == "enum.unique").then_some(ClassKind::Enumeration)
+            }
+            _ => None,
+        }
+    }
+
+    fn base_kind(&self, id: ModuleId, base: &Expr) -> Option<ClassKind> {
+        match self.dotted(id, base)?.as_str() {
+            "enum.Enum" | "enum.IntEnum" | "enum.StrEnum" | "enum.Flag" | "enum.IntFlag" => {
+                Some(ClassKind::Enumeration)
+            }
+            "typing.NamedTuple" => Some(ClassKind::NamedTuple),
+            _ => None,
+        }
+    }
+
+    fn is_dataclass(&self, id: ModuleId, decorator: &Decorator) -> bool {
+        let (callee, keywords) = match &decorator.expression {
+            Expr::Call(call) if call.arguments.args.is_empty() => (&*call.func, &*call.arguments.keywords),
+            other => (other, &[][..]),
+        };
+        self.dotted(id, callee).is_some_and(|path| path == "dataclasses.dataclass")
+            && keywords.iter().all(|keyword| {
+                let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+                DATACLASS_KEYWORDS.contains(&name) && keyword.value.is_boolean_literal_expr()
+            })
+    }
+
+    /// Registers the class that `collections.namedtuple("Name", fields)` makes.
+    pub(super) fn named_tuple(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let names: Option<Vec<&'a str>> = match &*call.arguments.args {
+            [name, Expr::StringLiteral(text)] if name.is_string_literal_expr() => {
+                Some(text.value.to_str().split([',', ' ']).filter(|name| !name.is_empty()).collect())
+            }
+            [name, fields] if name.is_string_literal_expr() && (fields.is_list_expr() || fields.is_tuple_expr()) => {
+                super::natives::listed(fields)
+                    .iter()
+                    .map(|field| field.as_string_literal_expr().map(|text| text.value.to_str()))
+                    .collect()
+            }
+            _ => None,
+        };
+        let Some(names) = names.filter(|_| frame.function.is_none()) else {
+            let subject = "`namedtuple` without literal names, or inside a function,".to_owned();
+            return self.report(frame.module, call, &StatementNotAllowed { subject });
+        };
+        let place = (frame.module, call.start());
+        let class = match self.class_at.get(&place) {
+            Some(class) => *class,
+            None => {
+                let mut class = CheckedClass::new(ClassKind::NamedTuple);
+                class.fields = names.into_iter().map(|name| (name, self.new_site())).collect();
+                self.classes.push(class);
+                let id = ClassId(self.classes.len() - 1);
+                self.class_at.insert(place, id);
+                self.changed = true;
+                id
+            }
+        };
+        for keyword in &call.arguments.keywords {
+            let defaults = self.eval(frame, &keyword.value);
+            if !self.is_plain(&defaults) {
+                self.report(frame.module, keyword, &ModuleState { subject: self.describe_state(&defaults) });
+            }
+            for (_, site) in self.classes[class.0].fields.clone() {
+                self.put(site, Value::Plain);
+            }
+        }
+        Value::Class(class)
+    }
+}
+
+fn receiver(def: &StmtFunctionDef) -> Receiver {
+    match &*def.decorator_list {
+        [one] => match one.expression.as_name_expr().map(|name| name.id.as_str()) {
+            Some("staticmethod") => Receiver::Nothing,
+            Some("classmethod") => Receiver::Class,
+            Some("property") => Receiver::Property,
+            _ => Receiver::Instance,
+        },
+        _ => Receiver::Instance,
+    }
+}

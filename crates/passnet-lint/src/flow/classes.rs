@@ -1,0 +1,235 @@
+//! Classes of data: enumerations, named tuples, data classes, and classes that only group functions and constants.
+//!
+//! An instance cannot change once it is made, because no attribute can be assigned to. Fields are followed by class, not by
+//! instance: a field holds the join of all values that any instance gets. Other classes, whose bases or methods Python or PyTorch
+//! would call by themselves, are refused.
+
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_text_size::Ranged;
+
+use super::{
+    CodeLocation, Flow, ModuleId, Value,
+    api::{self, Api},
+    arguments::{Called, as_argument},
+};
+use crate::{
+    class::{ClassKind, Receiver},
+    ids::ClassId,
+    rules::{DecoratorNotAllowed, DunderAccess, ModuleState, StatementNotAllowed, UnknownAttribute},
+};
+
+impl<'a> Flow<'a> {
+    /// Runs the body of a class, as Python does when it imports the module.
+    pub(super) fn run_class(&mut self, id: ModuleId, def: &'a StmtClassDef) {
+        let Some(Value::Class(class)) = self.module_name(id, def.name.as_str()) else {
+            let subject = format!("`class {}` with these bases, decorators or settings", def.name);
+            let reported = self.report(id, &def.name, &StatementNotAllowed { subject });
+            return self.bind_name(CodeLocation { module: id, function: None }, def.name.as_str(), reported);
+        };
+        for stmt in &def.body {
+            match stmt {
+                Stmt::Pass(_) => {}
+                Stmt::Expr(stmt) if stmt.value.is_string_literal_expr() || stmt.value.is_ellipsis_literal_expr() => {}
+                Stmt::AnnAssign(assign) if assign.target.is_name_expr() => {
+                    self.check_annotation(id, &assign.annotation);
+                    self.check_member(id, class, &assign.target);
+                    if let Some(value) = &assign.value {
+                        self.run_member(id, class, &assign.target, value);
+                    }
+                }
+                Stmt::Assign(assign) if assign.targets.iter().all(Expr::is_name_expr) => {
+                    for target in &assign.targets {
+                        self.check_member(id, class, target);
+                        self.run_member(id, class, target, &assign.value);
+                    }
+                }
+                Stmt::FunctionDef(def) if self.classes[class.0].kind != ClassKind::Enumeration => {
+                    self.run_method(id, class, def);
+                }
+                other => {
+                    let subject = format!("this part of the class `{}`", def.name);
+                    self.report(id, other, &StatementNotAllowed { subject });
+                }
+            }
+        }
+    }
+
+    /// Checks the name of a field or constant. Python and `enum` call attributes of some names by themselves.
+    fn check_member(&mut self, id: ModuleId, class: ClassId, target: &Expr) {
+        let Some(name) = target.as_name_expr() else { return };
+        let is_hook = self.classes[class.0].kind == ClassKind::Enumeration && name.id.starts_with('_');
+        if is_hook || name.id.starts_with("__") {
+            self.report(id, target, &DunderAccess { subject: name.id.to_string() });
+        }
+    }
+
+    fn run_member(&mut self, id: ModuleId, class: ClassId, target: &'a Expr, expr: &'a Expr) {
+        let frame = CodeLocation { module: id, function: None };
+        let field = expr
+            .as_call_expr()
+            .filter(|call| self.dotted(id, &call.func).is_some_and(|path| api::api(&path) == Some(Api::Field)));
+        let value = match field {
+            Some(call) => self.field_default(frame, call),
+            None => self.eval(frame, expr),
+        };
+        let checked = &self.classes[class.0];
+        let name = target.as_name_expr().map_or("", |name| name.id.as_str());
+        let is_constant = checked.constants.contains_key(name);
+        // A function in a class would get the instance as an argument, so constants are kernels or plain.
+        let fits = match checked.kind {
+            ClassKind::Enumeration => self.is_plain(&value),
+            _ if is_constant => self.all_parts(&value, &mut |part| {
+                matches!(part, Value::Nothing | Value::Plain | Value::Kernel | Value::Native)
+            }),
+            _ => self.is_lasting(&value),
+        };
+        if !fits || self.holds_iterator(&value) {
+            self.report(id, expr, &ModuleState { subject: self.describe_state(&value) });
+        }
+        let checked = &self.classes[class.0];
+        let site = checked.constants.get(name).copied();
+        let site = site.or_else(|| checked.fields.iter().find(|(field, _)| *field == name).map(|(_, site)| *site));
+        if let Some(site) = site {
+            self.put(site, value.shared());
+        }
+    }
+
+    /// Returns the default that `dataclasses.field(...)` gives.
+    fn field_default(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let mut joined = Value::Nothing;
+        for keyword in &call.arguments.keywords {
+            let value = match keyword.arg.as_ref().map(|name| name.as_str()) {
+                Some("default_factory") => match self.eval_raw(frame, &keyword.value) {
+                    Value::Builtin("list" | "dict" | "set" | "tuple") => self.container(frame, keyword, Value::Nothing),
+                    factory => self.call_value(frame, keyword, factory, &Called::default()),
+                },
+                _ => self.eval(frame, &keyword.value),
+            };
+            joined = joined.join(value);
+        }
+        joined
+    }
+
+    fn run_method(&mut self, id: ModuleId, class: ClassId, def: &'a StmtFunctionDef) {
+        let Some((function, receiver)) = self.classes[class.0].methods.get(def.name.as_str()).copied() else { return };
+        let name = def.name.as_str();
+        let is_hook = match self.classes[class.0].kind {
+            ClassKind::Data => !matches!(name, "__post_init__" | "__call__"),
+            _ => name != "__call__",
+        };
+        if name.starts_with("__") && is_hook {
+            let subject = format!("`{name}` in a class (write a function, `NamedTuple` or `@dataclass`)");
+            self.report(id, &def.name, &StatementNotAllowed { subject });
+        }
+        if receiver == Receiver::Instance || def.decorator_list.len() > 1 {
+            for decorator in &def.decorator_list {
+                let subject = self.source(id).slice(&decorator.expression).to_owned();
+                self.report(id, decorator, &DecoratorNotAllowed::unknown(subject));
+            }
+        }
+        self.define_method(CodeLocation { module: id, function: None }, function, def);
+        let given = match receiver {
+            Receiver::Instance | Receiver::Property => Value::Record(class),
+            Receiver::Class => Value::Class(class),
+            Receiver::Nothing => return,
+        };
+        let first = def.parameters.posonlyargs.iter().chain(&def.parameters.args).next();
+        if let Some(first) = first {
+            self.put_local(function, first.name().as_str(), given);
+        }
+    }
+
+    /// Makes an instance.
+    pub(super) fn construct(&mut self, frame: CodeLocation, call: &'a ExprCall, class: ClassId) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        if self.classes[class.0].kind == ClassKind::Enumeration {
+            self.check_plain_arguments(frame, call, &called, "making a member of an enumeration of it");
+            return Value::Plain;
+        }
+        let fields = self.classes[class.0].fields.clone();
+        for value in called.values().cloned().collect::<Vec<_>>() {
+            self.check_no_closure(frame, call, &value);
+            if self.holds_iterator(&value) {
+                self.report(frame.module, call, &ModuleState { subject: self.describe_state(&value) });
+            }
+        }
+        for ((_, site), value) in fields.iter().zip(&called.positional) {
+            self.put(*site, as_argument(value));
+        }
+        for (name, value) in &called.keywords {
+            if let Some((_, site)) = fields.iter().find(|(field, _)| field == name) {
+                self.put(*site, as_argument(value));
+            }
+        }
+        if let Some(rest) = &called.rest {
+            fields.iter().for_each(|(_, site)| self.put(*site, as_argument(rest)));
+        }
+        if let Some((function, _)) = self.classes[class.0].methods.get("__post_init__").copied() {
+            let called = Called { positional: vec![Value::Record(class)], ..Called::default() };
+            self.bind_call(frame, call, function, &called);
+        }
+        Value::Record(class)
+    }
+
+    /// Returns an attribute of a class or an instance that is no method.
+    pub(super) fn member(&mut self, frame: CodeLocation, node: &impl Ranged, owner: &Value, name: &str) -> Value {
+        let (Value::Class(class) | Value::Record(class)) = owner else { return Value::Mixed };
+        let checked = &self.classes[class.0];
+        if let (Value::Record(_), Some((function, Receiver::Property))) = (owner, checked.methods.get(name)) {
+            let called = Called { positional: vec![owner.clone()], ..Called::default() };
+            let function = *function;
+            return self.bind_call(frame, node, function, &called);
+        }
+        let site = checked.fields.iter().find(|(field, _)| *field == name).map(|(_, site)| *site);
+        match site.or_else(|| checked.constants.get(name).copied()) {
+            Some(site) => self.heap[site.0].clone().shared(),
+            // The names of members and their values.
+            None if checked.kind == ClassKind::Enumeration && api::PLAIN_ATTRIBUTES.contains(&name) => Value::Plain,
+            None => {
+                let violation = UnknownAttribute { subject: name.to_owned(), owner: owner.describe() };
+                self.report(frame.module, node, &violation)
+            }
+        }
+    }
+
+    /// Returns the result of calling a method of a class or an instance; `None` if the attribute is no method.
+    pub(super) fn class_call(
+        &mut self,
+        frame: CodeLocation,
+        call: &'a ExprCall,
+        owner: &Value,
+        name: &str,
+    ) -> Option<Value> {
+        let (Value::Class(class) | Value::Record(class)) = owner else { return None };
+        let (function, receiver) = self.classes[class.0].methods.get(name).copied()?;
+        let first = match (receiver, owner) {
+            (Receiver::Nothing, _) => None,
+            (Receiver::Class, _) => Some(Value::Class(*class)),
+            (Receiver::Instance, Value::Record(_)) => Some(owner.clone()),
+            _ => return None,
+        };
+        let mut called = self.eval_arguments(frame, &call.arguments);
+        called.positional.splice(0..0, first);
+        Some(self.bind_call(frame, call, function, &called))
+    }
+
+    /// Returns an instance of a named tuple as the tuple that it is, other values as they are.
+    pub(super) fn as_tuple(&self, value: Value) -> Value {
+        match value {
+            Value::Record(class) if self.classes[class.0].kind == ClassKind::NamedTuple => {
+                let fields = self.classes[class.0].fields.iter();
+                Value::tuple(fields.map(|(_, site)| self.heap[site.0].clone().shared()).collect())
+            }
+            // The members of an enumeration.
+            Value::Class(class) if self.classes[class.0].kind == ClassKind::Enumeration => Value::Plain,
+            other => other,
+        }
+    }
+
+    /// Returns the values that instances of a class hold.
+    pub(super) fn held_by(&self, class: ClassId) -> impl Iterator<Item = &Value> {
+        let checked = &self.classes[class.0];
+        let sites = checked.fields.iter().map(|(_, site)| site).chain(checked.constants.values());
+        sites.map(|site| &self.heap[site.0])
+    }
+}

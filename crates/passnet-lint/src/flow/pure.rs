@@ -1,0 +1,80 @@
+//! Functions whose results `functools` stores.
+//!
+//! A stored result is state that outlives a call. It reveals nothing if the function computes plain values from plain values
+//! alone: then the stored result is what the function would return. So a cached function, and all functions that it calls, may not
+//! allocate, launch, or ask for anything that changes between calls.
+
+use ruff_text_size::Ranged;
+
+use super::{
+    CodeLocation, Flow, FunctionId, Value,
+    api::{self, Api},
+    arguments::Called,
+};
+use crate::rules::DecoratorNotAllowed;
+
+impl Flow<'_> {
+    /// Returns whether code belongs to a function that may only compute plain values.
+    pub(super) fn is_pure(&self, frame: CodeLocation) -> bool {
+        std::iter::successors(frame.function, |id| self.function(*id).parent).any(|id| self.pure.contains(&id))
+    }
+
+    /// Checks the use of a function of a module in a function whose results are stored.
+    pub(super) fn check_pure_api(&mut self, frame: CodeLocation, node: &impl Ranged, path: &str, kind: Api) {
+        let computes = matches!(
+            kind,
+            Api::Constant | Api::Compute | Api::Iterate | Api::Reduce | Api::Partial | Api::Config | Api::NamedTuple
+        );
+        if self.is_pure(frame) && (!computes || api::MOMENTARY.contains(&path)) {
+            self.report_impure(frame, node, &format!("`{path}`"));
+        }
+    }
+
+    pub(super) fn report_impure(&mut self, frame: CodeLocation, node: &impl Ranged, subject: &str) -> Value {
+        self.report(frame.module, node, &DecoratorNotAllowed::stores(subject))
+    }
+
+    /// Checks a call of a function whose results are stored, and makes the functions pure that such a function calls.
+    pub(super) fn check_stored_call(
+        &mut self,
+        frame: CodeLocation,
+        node: &impl Ranged,
+        id: FunctionId,
+        called: &Called,
+    ) {
+        if self.is_pure(frame) && self.pure.insert(id) {
+            self.changed = true;
+        }
+        if !self.cached.contains(&id) {
+            return;
+        }
+        for value in called.values().cloned().collect::<Vec<_>>() {
+            if !self.all_parts(&value, &mut |part| matches!(part, Value::Nothing | Value::Plain)) {
+                self.report_impure(frame, node, &format!("{} as an argument", value.describe()));
+            }
+        }
+    }
+
+    /// Checks the result of a function whose results are stored.
+    pub(super) fn check_stored_result(&mut self, frame: CodeLocation, node: &impl Ranged, value: &Value) {
+        if !frame.function.is_some_and(|id| self.cached.contains(&id)) {
+            return;
+        }
+        let plain = self.all_parts(value, &mut |part| matches!(part, Value::Nothing | Value::Plain));
+        if !plain || self.holds_iterator(value) {
+            self.report_impure(frame, node, &format!("{} as a result", value.describe()));
+        }
+    }
+
+    /// Checks that a directory which asks for the alignment of an address calls no method that may copy. The interception layer,
+    /// which refuses copies, sees checked calls only. A question of alignment could tell these from timed calls.
+    pub(super) fn check_copies(&mut self) {
+        if !self.asks_alignment {
+            return;
+        }
+        for (module, range, name) in std::mem::take(&mut self.copies) {
+            let subject = format!("{name}()` together with `x.data_ptr() % 16");
+            self.report(module, &range, &crate::rules::TensorAttribute { subject });
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Functions of the standard library that iterate, or that call what they are given.
+
+use ruff_python_ast::{Expr, ExprCall, Keyword};
+use ruff_text_size::Ranged;
+
+use super::{
+    CodeLocation, Flow, Value,
+    api::{self, Api},
+    arguments::Called,
+};
+use crate::rules::UnknownCall;
+
+impl<'a> Flow<'a> {
+    /// Calls a value that was passed to `map`, `functools.reduce` and the like: a function of the directory, or one that computes
+    /// plain values from plain values.
+    pub(super) fn call_value(
+        &mut self,
+        frame: CodeLocation,
+        node: &impl Ranged,
+        callee: Value,
+        called: &Called,
+    ) -> Value {
+        let computes = match &callee {
+            Value::Functions(ids) => return self.call_functions(frame, node, ids, called),
+            Value::Builtin(name) => api::BUILTIN_COMPUTE.contains(name) || *name == "tuple",
+            Value::Path(path) => {
+                let kind = api::api(path);
+                if let Some(kind) = kind {
+                    self.check_pure_api(frame, node, path, kind);
+                }
+                kind == Some(Api::Compute)
+            }
+            Value::Nothing | Value::Reported(_) => return callee,
+            _ => false,
+        };
+        if !computes {
+            return self.report(frame.module, node, &UnknownCall { subject: format!("calling {}", callee.describe()) });
+        }
+        self.check_plain_arguments(frame, node, called, "passing it to a function");
+        Value::Plain
+    }
+
+    /// `functools.reduce(function, iterable, start)` over plain values.
+    pub(super) fn reduce(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let [function, given @ ..] = &*call.arguments.args else { return self.unclear(frame, call) };
+        if given.is_empty() || given.iter().any(Expr::is_starred_expr) || !call.arguments.keywords.is_empty() {
+            return self.unclear(frame, call);
+        }
+        let callee = self.eval_raw(frame, function);
+        for expr in given {
+            self.plain(frame, expr, "reducing it");
+        }
+        let called = Called { positional: vec![Value::Plain, Value::Plain], ..Called::default() };
+        let result = self.call_value(frame, call, callee, &called);
+        self.require_plain(frame, call, &result, "reducing it");
+        Value::Plain
+    }
+
+    /// `functools.partial(function, name=value)`. The value is bound to the parameter, so a later call passes the rest.
+    pub(super) fn partial(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let [function] = &*call.arguments.args else {
+            let subject = "`functools.partial` with values by position; bind them by name, so this".to_owned();
+            return self.report(frame.module, call, &UnknownCall { subject });
+        };
+        let callee = self.eval(frame, function);
+        let Value::Functions(ids) = &callee else { return self.unclear(frame, call) };
+        let mut called = Called::default();
+        for keyword in &call.arguments.keywords {
+            let Some(name) = &keyword.arg else { return self.unclear(frame, call) };
+            let value = self.eval(frame, &keyword.value);
+            // The bound value lives as long as the function, which may be bound at module level.
+            if !self.is_lasting(&value) {
+                let subject = format!("`functools.partial` with {}", value.describe());
+                return self.report(frame.module, keyword, &UnknownCall { subject });
+            }
+            called.keywords.push((name.as_str().to_owned(), value.shared()));
+        }
+        self.call_functions(frame, call, ids, &called);
+        callee
+    }
+
+    /// `itertools.product` and the like.
+    pub(super) fn iterate(&mut self, frame: CodeLocation, call: &'a ExprCall, path: &str) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let mut elements = Vec::new();
+        for value in called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>() {
+            elements.push(if name == "repeat" { value } else { self.element(frame, call, value) });
+        }
+        let given: Vec<_> = called.keywords.iter().map(|(_, value)| value.clone()).collect();
+        let joined = || elements.iter().chain(&given).cloned().fold(Value::Nothing, Value::join);
+        let element = match name {
+            "product" | "zip_longest" if called.rest.is_none() && given.iter().all(|value| self.is_plain(value)) => {
+                // `repeat=2` makes longer tuples of the same elements.
+                if called.keywords.iter().any(|(name, _)| name == "repeat") {
+                    self.container(frame, &call.arguments, joined()).shared()
+                } else if name == "zip_longest" {
+                    Value::tuple(elements.into_iter().map(|element| element.join(Value::Plain)).collect())
+                } else {
+                    Value::tuple(elements)
+                }
+            }
+            "repeat" | "islice" | "chain" => joined(),
+            "from_iterable" => {
+                let inner = joined();
+                self.element(frame, call, inner)
+            }
+            "accumulate" => {
+                self.check_plain_arguments(frame, call, &called, "adding it up");
+                Value::Plain
+            }
+            _ => self.container(frame, &call.arguments, joined()).shared(),
+        };
+        let made = self.container(frame, call, element);
+        self.iterator(made)
+    }
+
+    /// `map(function, iterable, ...)` and `filter(function, iterable)`.
+    pub(super) fn map(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &str) -> Value {
+        let [function, given @ ..] = &*call.arguments.args else { return self.unclear(frame, call) };
+        if given.is_empty() || given.iter().any(Expr::is_starred_expr) || !call.arguments.keywords.is_empty() {
+            return self.unclear(frame, call);
+        }
+        let callee = self.eval_raw(frame, function);
+        let mut called = Called::default();
+        for expr in given {
+            let iterated = self.eval(frame, expr);
+            let element = self.element(frame, expr, iterated);
+            called.positional.push(element);
+        }
+        let result = if name == "filter" && callee == Value::Plain {
+            // `filter(None, values)`
+            called.positional[0].clone()
+        } else {
+            self.call_value(frame, call, callee, &called)
+        };
+        let element = if name == "filter" {
+            self.truth(frame, call, &result);
+            called.positional[0].clone()
+        } else {
+            result
+        };
+        let made = self.container(frame, call, element);
+        self.iterator(made)
+    }
+
+    /// Calls the function that `sorted`, `min` or `max` get as `key`.
+    pub(super) fn order_by(&mut self, frame: CodeLocation, call: &'a ExprCall, key: &'a Keyword) {
+        let callee = self.eval_raw(frame, &key.value);
+        let mut elements = Vec::new();
+        for expr in &call.arguments.args {
+            let value = self.eval(frame, expr);
+            elements.push(if call.arguments.args.len() == 1 { self.element(frame, expr, value) } else { value });
+        }
+        for element in elements {
+            let called = Called { positional: vec![element], ..Called::default() };
+            let result = self.call_value(frame, key, callee.clone(), &called);
+            self.require_plain(frame, key, &result, "ordering by it");
+        }
+    }
+
+    fn unclear(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let subject = format!("`{}`", self.source(frame.module).slice(call).lines().next().unwrap_or_default());
+        self.report(frame.module, call, &UnknownCall { subject })
+    }
+}
