@@ -110,8 +110,9 @@ pub(crate) fn fill_among(
 ) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
+    let changes = content == Content::Discrete && is_fixed(meta);
     if meta.dtype.is_int()
-        && let (Some(min), Some(max)) = (meta.min_val, meta.max_val)
+        && let (Some(min), Some(max), false) = (meta.min_val, meta.max_val, changes)
     {
         fill_range(meta, stream, (min, max), &mut out)?;
         return Ok(out);
@@ -123,7 +124,7 @@ pub(crate) fn fill_among(
             return Err(InputError::DataLength { name, shape, expected, found: data.len() });
         }
     }
-    if content == Content::Discrete && is_fixed(meta) {
+    if changes {
         discrete::fill(meta, stream, all.indices, &mut out);
         return Ok(out);
     }

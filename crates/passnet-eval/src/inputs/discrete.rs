@@ -20,7 +20,8 @@ const SENTINEL: f64 = 1e4;
 /// Returns whether the tensor has integers that are the same in all random contents, bools, or literals that are a mask. Random bools
 /// count because their rows are never all false.
 pub(crate) fn is_fixed(meta: &TensorMeta) -> bool {
-    let is_range = meta.min_val.is_some() && meta.max_val.is_some();
+    // A range of one number is a constant.
+    let is_range = matches!((meta.min_val, meta.max_val), (Some(min), Some(max)) if min != max);
     meta.dtype == DType::Bool || meta.dtype.is_int() && !is_range || meta.dtype.is_float() && is_mask(meta)
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
 }
 
 /// Fills a tensor for which [`is_fixed`] is true. Integers are drawn from the literals, so they stay valid indices. If all literals are
-/// equal, half of the elements get another value: zero, or one instead of zero. If there are none, they are below `indices`.
+/// equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals nor bounds, they are below `indices`.
 pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u8]) {
     let size = meta.dtype.size();
     if meta.dtype.is_float() {
@@ -49,7 +50,10 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u
         }
         return;
     }
-    let values: Vec<i64> = meta.data.iter().flatten().map(|&value| whole(value)).collect();
+    let mut values: Vec<i64> = meta.data.iter().flatten().map(|&value| whole(value)).collect();
+    if let (true, Some(only), Some(_)) = (values.is_empty(), meta.min_val, meta.max_val) {
+        values.push(only as i64);
+    }
     let pool = match values.first() {
         None => (0..indices).collect(),
         Some(&first) if values.iter().all(|&value| value == first) => vec![first, i64::from(first == 0)],

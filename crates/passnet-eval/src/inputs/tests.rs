@@ -181,6 +181,13 @@ fn discrete_contents_change_integers_and_bools_that_are_fixed() {
         assert!(values.iter().all(|v| drawn.contains(v)) && drawn.iter().all(|v| values.contains(v)), "{values:?}");
         assert_ne!(drawn, whole(&meta, Content::Random));
     }
+    // Bounds that are equal make a constant. A pass that reads only the first row of a table was right for such indices.
+    for (bound, values) in [(0.0, [0, 1]), (1.0, [0, 1]), (5.0, [0, 5])] {
+        let constant = TensorMeta { min_val: Some(bound), max_val: Some(bound), ..meta(DType::Int64, &[400]) };
+        assert!(whole(&constant, Content::Random).iter().all(|&v| v == bound as i64));
+        let drawn = whole(&constant, Content::Discrete);
+        assert!(values.iter().all(|v| drawn.contains(v)) && drawn.iter().all(|v| values.contains(v)), "{values:?}");
+    }
     // Every seed masks some rows as a whole, at any width, and some in part.
     for (seed, width) in (0..40).zip([5, 16, 40, 197].into_iter().cycle()) {
         let mask = fill(&meta(DType::Bool, &[8, width]), seed, Content::Discrete).unwrap();
