@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ def author_passes(
     *,
     judged: Literal["", "whole", "parts"] = "",
     name: str = "author:fuse",
+    left: Collection[torch.fx.Node] = (),
 ) -> Authored:
     """Returns the passes that the built-in author writes for a graph of Dynamo.
 
@@ -53,10 +54,10 @@ def author_passes(
     symbolic sizes, stay as they are. With a store, passes that were written before are read from the store. `judged` is not empty
     if each region will be compared with exact results. With `whole`, the author may also take operations whose rounding errors
     later operations enlarge. With `parts`, it leaves out the products of a region that was too slow as a whole. The passes are
-    named `name` with a number. Raises `NotAuthoredError`.
+    named `name` with a number. No pass replaces a node of `left`. Raises `NotAuthoredError`.
     """
     target = _target(graph)
-    wire, types = _typed(graph, target)
+    wire, types = _typed(graph, target, left)
     # The key contains all that the texts depend on, and the versions of PassNet, which writes them, and of PyTorch, which runs them.
     key = key_of("author", _native.VERSION, torch.__version__, target, judged, wire, types)
     texts = store.read(key) if store is not None else None
@@ -100,8 +101,8 @@ def _target(graph: torch.fx.Graph) -> str:
     return target
 
 
-def _typed(graph: torch.fx.Graph, target: str) -> tuple[str, str]:
-    """Returns the wire form of a graph, and the types of its values, both as JSON."""
+def _typed(graph: torch.fx.Graph, target: str, left: Collection[torch.fx.Node]) -> tuple[str, str]:
+    """Returns the wire form of a graph, and the types of its values except those of `left`, both as JSON."""
     encoder = OpaqueEncoder()
     in_mode = in_other_modes(graph)
     inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
@@ -122,7 +123,7 @@ def _typed(graph: torch.fx.Graph, target: str) -> tuple[str, str]:
         "outputs": [encoder.encode(output) for output in outputs],
     }
     # The author leaves values of unknown type to PyTorch, and moves nothing across calls that change a mode.
-    types = [None if node in in_mode else _type(_example(node), target) for node in (*inputs, *calls)]
+    types = [None if node in in_mode or node in left else _type(_example(node), target) for node in (*inputs, *calls)]
     return json.dumps(wire), json.dumps(types)
 
 

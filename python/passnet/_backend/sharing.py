@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 
+import torch
 import torch.fx
 
 from passnet._passes.load import Pass
@@ -41,6 +42,32 @@ def escape_together(node: torch.fx.Node) -> bool:
     if any(writes(other) for other in node.graph.nodes):
         return True
     return sum(_is_result(value) for value in results) >= 2
+
+
+def views_of_one_value(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """Returns the views that are results of a graph, or lead to results, if several results have the memory of one value.
+
+    Memory is known by the values that Dynamo noted (`example_value`). Values in the memory of inputs are left out.
+    """
+    results = graph.output_node().all_input_nodes
+    inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
+    memory = [known for node in results if (known := _memory(node)) is not None]
+    shared = {known for known in memory if memory.count(known) > 1} - {_memory(node) for node in inputs}
+    views: set[torch.fx.Node] = set()
+    for node in reversed(graph.nodes):
+        # The result of `chunk` and the like has no memory of its own, but its parts have.
+        is_shared = _memory(node) in shared or any(
+            user in views and user.target is operator.getitem for user in node.users
+        )
+        if is_shared and _is_view(node) and (node in results or any(user in views for user in node.users)):
+            views.add(node)
+    return views
+
+
+def _memory(node: torch.fx.Node) -> int | None:
+    value = node.meta.get("example_value")
+    is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
+    return value.untyped_storage()._cdata if is_dense else None
 
 
 def _root(node: torch.fx.Node) -> torch.fx.Node:

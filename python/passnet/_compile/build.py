@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.regions import Judge, Region, call_directly, difference_of, direct, drop, regions_of
-from passnet._backend.sharing import may_share_results
+from passnet._backend.sharing import may_share_results, views_of_one_value
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
@@ -28,6 +28,7 @@ from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal, unused_draws
 from passnet._compile.options import Options
 from passnet._compile.report import Specialisation, described
+from passnet._compile.separate import is_cheap, with_separate_memory
 from passnet._compile.strides import note_strides
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
@@ -73,6 +74,8 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     module = captured.module
     # Kept unchanged. The rewritten graph is compared with it, and it runs if the rewritten graph is slower.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    # A kernel cannot write two results into the same memory, so such results stay views that PyTorch makes.
+    views = views_of_one_value(module.graph)
     with captured.undisturbed() as example:
         note_strides(module, example)
     with captured.undisturbed() as example:
@@ -84,7 +87,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
                     f"{count} calls of libraries run in parts, which kernels of the author may take over"
                 )
             captured.rewind(example)
-        used += _rewrite(captured, used, options, store, report)
+        used += _rewrite(captured, used, views, options, store, report)
         if options.verify and used:
             captured.rewind(example)
             lost = _verify(module, used, example, report, graphed=on_device)
@@ -94,7 +97,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
             if any(region.kept for region in report.regions):
                 module = _faster(plain, module, captured, example, report, graphed=on_device)
         call_directly(module, used)
-        run: Run = module.forward
+        run: Run = module.forward if module is plain else with_separate_memory(module.forward, plain.forward, captured)
         if options.then is not None:
             run = _rest(plain, run, used, captured, example, options, report)
         graphed = _graphed(captured, run, pool, options, example, report) if pool is not None else None
@@ -129,14 +132,19 @@ def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bo
 
 
 def _rewrite(
-    captured: Captured, known: Sequence[Pass], options: Options, store: Store, report: Specialisation
+    captured: Captured,
+    known: Sequence[Pass],
+    views: Collection[torch.fx.Node],
+    options: Options,
+    store: Store,
+    report: Specialisation,
 ) -> list[Pass]:
     """Lets the author write passes for the operations that known passes left, and applies these. Returns the author's passes."""
     module = captured.module
     used: list[Pass] = []
     if options.author is not None:
         try:
-            written = author_passes(module.graph, store, judged="whole" if options.verify else "")
+            written = author_passes(module.graph, store, judged="whole" if options.verify else "", left=views)
         except NotAuthoredError as error:
             report.notes.append(f"the author wrote nothing: {error}")
         else:
@@ -160,9 +168,9 @@ def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
 
 
 def _usable(rule: Pass, captured: Captured, options: Options, *, warns: bool) -> Pass:
-    # If the graph writes to arguments, each call is checked again: later arguments may share memory, and a call
-    # that fails after a write cannot be computed again.
-    if captured.mutated:
+    # If the graph writes to arguments, each region is checked again in each call: later arguments may share memory, and a
+    # call that fails after a write cannot be computed again.
+    if captured.mutated and (warns or not options.verify or not is_cheap(captured)):
         return with_fallback(rule, Refusals(rule.name, warns=warns), verify=options.verify)
     return direct(rule)
 
