@@ -101,7 +101,7 @@ def _target(graph: torch.fx.Graph) -> str:
     return target
 
 
-def _typed(graph: torch.fx.Graph, target: str, left: Collection[torch.fx.Node]) -> tuple[str, str]:
+def _typed(graph: torch.fx.Graph, target: str, left: Collection[torch.fx.Node] = ()) -> tuple[str, str]:
     """Returns the wire form of a graph, and the types of its values except those of `left`, both as JSON."""
     encoder = OpaqueEncoder()
     in_mode = in_other_modes(graph)
