@@ -19,7 +19,7 @@ _MAX_REPEATS = 32
 _BUDGET_NS = 1_000_000_000
 _LEAST_ROUNDS = 3
 # It also ends if the ratios of all rounds are on one side of this interval: more rounds would not change which side loses.
-_CLEAR = (0.93, 1.15)
+_CLEAR = (0.98, 1.15)
 
 
 # A ratio below this is noise of the clock.

@@ -19,6 +19,7 @@ from passnet._compile.autocast import ImplicitCastError, uncached
 from passnet._compile.build import Built
 from passnet._compile.calls import is_slower
 from passnet._compile.capture import Captured, capture, owned_tensors
+from passnet._compile.collection import without_old_objects
 from passnet._compile.entry import MISS, Entry, checked, facts_of, joined, make_entry, make_model_entry
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
@@ -254,7 +255,7 @@ class Compiled:
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call of a new kind, and compiles this kind for later calls."""
-        with _capturing:
+        with _capturing, without_old_objects():
             before = RandomState() if self.options.verify else None
             with uncached(), ModesKept():
                 captured = capture(self.model, args, kwargs)
@@ -354,9 +355,8 @@ class Compiled:
         self._dynamo = without_errors(torch.compile(self.model, backend=backend))
 
     def _graph_pool(self) -> Pool | None:
-        if not self.options.cuda_graphs or not torch.cuda.is_available():
-            return None
-        self._pool = self._pool or Pool()
+        if self._pool is None and self.options.cuda_graphs and torch.cuda.is_available():
+            self._pool = Pool()
         return self._pool
 
     def _name(self) -> str:

@@ -1,0 +1,56 @@
+"""`passnet.compile` leaves the collector of garbage as it was."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import passnet
+from passnet._compile.collection import without_old_objects
+
+
+@pytest.fixture(autouse=True)
+def _unfrozen() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+class Ring:
+    """An object that only the collector frees."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_objects_that_exist_are_left_out_and_new_ones_are_collected():
+    old = weakref.ref(Ring())
+    with without_old_objects():
+        new = weakref.ref(Ring())
+        gc.collect()
+        assert old() is not None and new() is None
+    gc.collect()
+    assert old() is None and gc.get_freeze_count() == 0
+
+
+def test_objects_that_a_program_froze_stay_frozen():
+    gc.freeze()
+    count = gc.get_freeze_count()
+    with without_old_objects():
+        pass
+    assert gc.get_freeze_count() == count > 0
+
+
+def test_a_compilation_and_one_that_fails_freeze_nothing():
+    passnet.compile(torch.relu)(torch.ones(3))
+    assert gc.get_freeze_count() == 0
+
+    def fails(_: torch.Tensor) -> torch.Tensor:
+        raise KeyError("no such thing")
+
+    with pytest.raises(KeyError):
+        passnet.compile(fails)(torch.ones(3))
+    assert gc.get_freeze_count() == 0
