@@ -26,6 +26,8 @@ pub(super) enum Receiver {
 
 pub(super) struct CheckedClass<'a> {
     pub(super) kind: ClassKind,
+    /// Each argument by position is for the field at that position.
+    pub(super) in_order: bool,
     pub(super) fields: Vec<(&'a str, SiteId)>,
     pub(super) constants: BTreeMap<&'a str, SiteId>,
     pub(super) methods: BTreeMap<&'a str, (FunctionId, Receiver)>,
@@ -33,6 +35,6 @@ pub(super) struct CheckedClass<'a> {
 
 impl CheckedClass<'_> {
     pub(super) fn new(kind: ClassKind) -> Self {
-        Self { kind, fields: Vec::new(), constants: BTreeMap::new(), methods: BTreeMap::new() }
+        Self { kind, in_order: true, fields: Vec::new(), constants: BTreeMap::new(), methods: BTreeMap::new() }
     }
 }

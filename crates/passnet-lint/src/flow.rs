@@ -122,6 +122,8 @@ pub(super) struct Flow<'a> {
     pure: BTreeSet<FunctionId>,
     /// Uses of methods that may copy, in the reporting round.
     copies: Vec<(ModuleId, TextRange, String)>,
+    /// Decorators that store results, in the reporting round.
+    stored: Vec<(ModuleId, TextRange)>,
     asks_alignment: bool,
     /// Containers that are iterators, which have a position.
     iterators: BTreeSet<SiteId>,
@@ -150,6 +152,7 @@ impl<'a> Flow<'a> {
             cached: BTreeSet::new(),
             pure: BTreeSet::new(),
             copies: Vec::new(),
+            stored: Vec::new(),
             asks_alignment: false,
             iterators: BTreeSet::new(),
             changed: false,

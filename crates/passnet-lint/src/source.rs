@@ -65,6 +65,11 @@ impl<'a> ParsedFile<'a> {
         &self.body
     }
 
+    /// Returns whether a word stands anywhere in the text.
+    pub(super) fn mentions(&self, word: &str) -> bool {
+        self.text.contains(word)
+    }
+
     /// Returns the text of a syntax node.
     pub(super) fn slice(&self, node: &impl Ranged) -> &'a str {
         self.text.get(node.range().to_std_range()).unwrap_or_default()

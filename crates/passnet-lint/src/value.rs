@@ -104,7 +104,7 @@ impl Value {
     }
 
     /// Returns whether a value and all of its parts are plain data that cannot be changed.
-    fn is_constant(&self) -> bool {
+    pub(super) fn is_constant(&self) -> bool {
         match self {
             Self::Plain | Self::Nothing => true,
             Self::Tuple(elements) => elements.iter().all(Self::is_constant),

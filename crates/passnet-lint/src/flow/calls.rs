@@ -218,10 +218,7 @@ impl<'a> Flow<'a> {
                 Value::Tensor
             }
             Api::View | Api::Views => self.view(frame, call, path, &called),
-            Api::Compute => {
-                self.check_plain_arguments(frame, call, &called, &format!("passing it to `{path}`"));
-                Value::Plain
-            }
+            Api::Compute => self.compute(frame, call, path, &called),
             Api::Inspect | Api::Copy => {
                 self.check_data(frame, call, &called, path);
                 Value::Plain
@@ -324,7 +321,7 @@ impl<'a> Flow<'a> {
             if name != "len" {
                 self.check_plain_arguments(frame, call, &called, &format!("passing it to `{name}`"));
             }
-            return Value::Plain;
+            return self.selected(frame, call, name, &called);
         }
         if name == "sorted" {
             self.check_plain_arguments(frame, call, &called, "sorting it");

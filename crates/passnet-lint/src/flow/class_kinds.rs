@@ -1,6 +1,6 @@
 //! The kinds of classes that a pass may define, and their members.
 
-use ruff_python_ast::{Decorator, Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ExprCall, Keyword, Stmt, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, FunctionRole, ModuleId, SiteId, Value};
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Settings of `dataclasses.dataclass` that decide about comparison, order and layout only.
-const DATACLASS_KEYWORDS: &[&str] = &["eq", "frozen", "init", "kw_only", "match_args", "order", "repr", "slots"];
+const DATACLASS_KEYWORDS: &[&str] = &["eq", "frozen", "kw_only", "match_args", "order", "repr", "slots"];
 
 impl<'a> Flow<'a> {
     fn new_site(&mut self) -> SiteId {
@@ -23,10 +23,20 @@ impl<'a> Flow<'a> {
     pub(super) fn register_class(&mut self, id: ModuleId, def: &'a StmtClassDef) -> Option<ClassId> {
         let kind = self.class_kind(id, def)?;
         let mut class = CheckedClass::new(kind);
+        // `dataclass` leaves such fields out, or moves them to the end.
+        let moves = ["ClassVar", "InitVar", "KW_ONLY"]
+            .iter()
+            .any(|word| self.sources.iter().any(|source| source.mentions(word)));
+        class.in_order = kind != ClassKind::Data || !moves;
         for stmt in &def.body {
             match stmt {
                 Stmt::AnnAssign(assign) => {
                     let Expr::Name(name) = &*assign.target else { continue };
+                    // `field(init=False)` and `field(kw_only=True)`.
+                    let settings = assign.value.as_ref().and_then(|value| value.as_call_expr());
+                    if settings.is_some_and(|call| !call.arguments.keywords.iter().all(is_default)) {
+                        class.in_order = false;
+                    }
                     let site = self.new_site();
                     if matches!(kind, ClassKind::NamedTuple | ClassKind::Data) {
                         class.fields.push((name.id.as_str(), site));
@@ -106,9 +116,13 @@ impl<'a> Flow<'a> {
     /// Registers the class that `collections.namedtuple("Name", fields)` makes.
     pub(super) fn named_tuple(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let names: Option<Vec<&'a str>> = match &*call.arguments.args {
-            [name, Expr::StringLiteral(text)] if name.is_string_literal_expr() => {
-                Some(text.value.to_str().split([',', ' ']).filter(|name| !name.is_empty()).collect())
-            }
+            [name, Expr::StringLiteral(text)] if name.is_string_literal_expr() => Some(
+                text.value
+                    .to_str()
+                    .split(|c: char| c == ',' || c.is_whitespace())
+                    .filter(|name| !name.is_empty())
+                    .collect(),
+            ),
             [name, fields] if name.is_string_literal_expr() && (fields.is_list_expr() || fields.is_tuple_expr()) => {
                 super::natives::listed(fields)
                     .iter()
@@ -139,15 +153,24 @@ impl<'a> Flow<'a> {
             if !self.is_plain(&defaults) {
                 self.report(frame.module, keyword, &ModuleState { subject: self.describe_state(&defaults) });
             }
+            let default = match &defaults {
+                Value::Plain => Value::Plain,
+                _ => self.element(frame, keyword, defaults.clone()).shared(),
+            };
             for (_, site) in self.classes[class.0].fields.clone() {
-                self.put(site, Value::Plain);
+                self.put(site, default.clone());
             }
         }
         Value::Class(class)
     }
 }
 
-fn receiver(def: &StmtFunctionDef) -> Receiver {
+/// Returns whether a setting of a field is its default.
+fn is_default(keyword: &Keyword) -> bool {
+    keyword.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "default" | "default_factory"))
+}
+
+pub(super) fn receiver(def: &StmtFunctionDef) -> Receiver {
     match &*def.decorator_list {
         [one] => match one.expression.as_name_expr().map(|name| name.id.as_str()) {
             Some("staticmethod") => Receiver::Nothing,

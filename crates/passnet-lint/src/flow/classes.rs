@@ -4,18 +4,23 @@
 //! instance: a field holds the join of all values that any instance gets. Other classes, whose bases or methods Python or PyTorch
 //! would call by themselves, are refused.
 
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use std::collections::BTreeSet;
+
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, visitor::Visitor};
 use ruff_text_size::Ranged;
 
 use super::{
     CodeLocation, Flow, ModuleId, Value,
     api::{self, Api},
     arguments::{Called, as_argument},
+    class_kinds::receiver,
+    lasting::Names,
+    scope::Scope,
 };
 use crate::{
     class::{ClassKind, Receiver},
     ids::ClassId,
-    rules::{DecoratorNotAllowed, DunderAccess, ModuleState, StatementNotAllowed, UnknownAttribute},
+    rules::{DecoratorNotAllowed, DunderAccess, ModuleState, ReboundName, StatementNotAllowed, UnknownAttribute},
 };
 
 impl<'a> Flow<'a> {
@@ -26,6 +31,7 @@ impl<'a> Flow<'a> {
             let reported = self.report(id, &def.name, &StatementNotAllowed { subject });
             return self.bind_name(CodeLocation { module: id, function: None }, def.name.as_str(), reported);
         };
+        self.check_members(id, def);
         for stmt in &def.body {
             match stmt {
                 Stmt::Pass(_) => {}
@@ -54,6 +60,35 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Checks that each name of a class body has one meaning: it is bound once, and no expression of the body reads it, because
+    /// expressions are judged in the scope of the module.
+    fn check_members(&mut self, id: ModuleId, def: &'a StmtClassDef) {
+        let scope = Scope::of_body(None, &def.body);
+        let mut members = BTreeSet::new();
+        for (name, range) in &scope.names {
+            let is_decorator = matches!(*name, "classmethod" | "property" | "staticmethod");
+            if !members.insert(*name) || is_decorator {
+                self.report(id, range, &ReboundName { subject: (*name).to_owned() });
+            }
+        }
+        let mut names = Names::default();
+        for stmt in &def.body {
+            match stmt {
+                Stmt::FunctionDef(method) => {
+                    method.decorator_list.iter().for_each(|decorator| names.visit_decorator(decorator));
+                    names.visit_parameters(&method.parameters);
+                }
+                Stmt::AnnAssign(assign) => assign.value.iter().for_each(|value| names.visit_expr(value)),
+                Stmt::Assign(assign) => names.visit_expr(&assign.value),
+                _ => {}
+            }
+        }
+        for name in names.read.intersection(&members) {
+            let subject = format!("a use of the member `{name}` in the body of its class");
+            self.report(id, &def.name, &StatementNotAllowed { subject });
+        }
+    }
+
     /// Checks the name of a field or constant. Python and `enum` call attributes of some names by themselves.
     fn check_member(&mut self, id: ModuleId, class: ClassId, target: &Expr) {
         let Some(name) = target.as_name_expr() else { return };
@@ -77,7 +112,7 @@ impl<'a> Flow<'a> {
         let is_constant = checked.constants.contains_key(name);
         // A function in a class would get the instance as an argument, so constants are kernels or plain.
         let fits = match checked.kind {
-            ClassKind::Enumeration => self.is_plain(&value),
+            ClassKind::Enumeration => value.is_constant() || matches!(value, Value::Reported(_)),
             _ if is_constant => self.all_parts(&value, &mut |part| {
                 matches!(part, Value::Nothing | Value::Plain | Value::Kernel | Value::Native)
             }),
@@ -111,7 +146,8 @@ impl<'a> Flow<'a> {
     }
 
     fn run_method(&mut self, id: ModuleId, class: ClassId, def: &'a StmtFunctionDef) {
-        let Some((function, receiver)) = self.classes[class.0].methods.get(def.name.as_str()).copied() else { return };
+        let Some((function, _)) = self.classes[class.0].methods.get(def.name.as_str()).copied() else { return };
+        let receiver = receiver(def);
         let name = def.name.as_str();
         let is_hook = match self.classes[class.0].kind {
             ClassKind::Data => !matches!(name, "__post_init__" | "__call__"),
@@ -153,8 +189,13 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, call, &ModuleState { subject: self.describe_state(&value) });
             }
         }
-        for ((_, site), value) in fields.iter().zip(&called.positional) {
-            self.put(*site, as_argument(value));
+        let in_order = self.classes[class.0].in_order;
+        for (index, value) in called.positional.iter().enumerate() {
+            match fields.get(index).filter(|_| in_order) {
+                Some((_, site)) => self.put(*site, as_argument(value)),
+                // The position does not tell the field.
+                None => fields.iter().for_each(|(_, site)| self.put(*site, as_argument(value))),
+            }
         }
         for (name, value) in &called.keywords {
             if let Some((_, site)) = fields.iter().find(|(field, _)| field == name) {

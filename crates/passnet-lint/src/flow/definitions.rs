@@ -310,6 +310,9 @@ impl<'a> Flow<'a> {
         {
             return self.reject_decorator(frame.module, decorator);
         }
+        if self.reporting {
+            self.stored.push((frame.module, decorator.range()));
+        }
         if self.cached.insert(id) | self.pure.insert(id) {
             self.changed = true;
         }

@@ -72,8 +72,8 @@ impl<'a> Flow<'a> {
 
 /// The names that a body reads, with those of functions in it.
 #[derive(Default)]
-struct Names<'a> {
-    read: BTreeSet<&'a str>,
+pub(super) struct Names<'a> {
+    pub(super) read: BTreeSet<&'a str>,
 }
 
 impl<'a> Visitor<'a> for Names<'a> {

@@ -72,6 +72,10 @@ impl Flow<'_> {
         if !self.asks_alignment {
             return;
         }
+        // `f(1)` returns what `f(1.0)` returned before, so stored results could tell a call that an earlier one was aligned.
+        for (module, range) in std::mem::take(&mut self.stored) {
+            self.report(module, &range, &DecoratorNotAllowed::tells_alignment());
+        }
         for (module, range, name) in std::mem::take(&mut self.copies) {
             let subject = format!("{name}()` together with `x.data_ptr() % 16");
             self.report(module, &range, &crate::rules::TensorAttribute { subject });

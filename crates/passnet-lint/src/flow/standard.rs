@@ -37,7 +37,38 @@ impl<'a> Flow<'a> {
             return self.report(frame.module, node, &UnknownCall { subject: format!("calling {}", callee.describe()) });
         }
         self.check_plain_arguments(frame, node, called, "passing it to a function");
-        Value::Plain
+        match callee {
+            Value::Builtin(name) => self.selected(frame, node, name, called),
+            _ => Value::Plain,
+        }
+    }
+
+    /// Calls a function of a module that computes plain values from plain values.
+    pub(super) fn compute(&mut self, frame: CodeLocation, call: &'a ExprCall, path: &str, called: &Called) -> Value {
+        self.check_plain_arguments(frame, call, called, &format!("passing it to `{path}`"));
+        match path {
+            // It gives the value back.
+            "triton.language.constexpr" => called.values().cloned().fold(Value::Plain, Value::join).shared(),
+            "triton.runtime.driver.active.utils.get_device_properties" => {
+                self.dictionary(frame, call, Value::Plain).shared()
+            }
+            _ => Value::Plain,
+        }
+    }
+
+    /// Returns the result of a builtin function of plain values. `max`, `min` and `sum` may return one of their arguments, which can
+    /// be a list: as a number, it could be changed in place.
+    pub(super) fn selected(&mut self, frame: CodeLocation, node: &impl Ranged, name: &str, called: &Called) -> Value {
+        let given = called.values().cloned().collect::<Vec<_>>();
+        match (name, &*called.positional) {
+            ("max" | "min", [one]) if called.rest.is_none() => {
+                let element = self.element(frame, node, one.clone());
+                given.into_iter().skip(1).fold(element, Value::join).join(Value::Plain).shared()
+            }
+            ("max" | "min", _) => given.into_iter().fold(Value::Plain, Value::join).shared(),
+            ("sum", _) => given.into_iter().skip(1).fold(Value::Plain, Value::join).shared(),
+            _ => Value::Plain,
+        }
     }
 
     /// `functools.reduce(function, iterable, start)` over plain values.
@@ -47,13 +78,22 @@ impl<'a> Flow<'a> {
             return self.unclear(frame, call);
         }
         let callee = self.eval_raw(frame, function);
+        let mut values = Vec::new();
         for expr in given {
-            self.plain(frame, expr, "reducing it");
+            let value = self.eval(frame, expr);
+            self.require_plain(frame, expr, &value, "reducing it");
+            values.push(value.shared());
         }
-        let called = Called { positional: vec![Value::Plain, Value::Plain], ..Called::default() };
-        let result = self.call_value(frame, call, callee, &called);
-        self.require_plain(frame, call, &result, "reducing it");
-        Value::Plain
+        let element = self.element(frame, call, values[0].clone());
+        let mut result = values.get(1).map_or(element.clone(), |start| start.clone().join(element.clone()));
+        // The first call gets the start, later ones get results.
+        for _ in 0..2 {
+            let called = Called { positional: vec![result.clone(), element.clone()], ..Called::default() };
+            let next = self.call_value(frame, call, callee.clone(), &called);
+            self.require_plain(frame, call, &next, "reducing it");
+            result = result.join(next.shared());
+        }
+        result
     }
 
     /// `functools.partial(function, name=value)`. The value is bound to the parameter, so a later call passes the rest.
@@ -87,7 +127,7 @@ impl<'a> Flow<'a> {
         for value in called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>() {
             elements.push(if name == "repeat" { value } else { self.element(frame, call, value) });
         }
-        let given: Vec<_> = called.keywords.iter().map(|(_, value)| value.clone()).collect();
+        let given: Vec<_> = called.keywords.iter().map(|(_, value)| value.clone().shared()).collect();
         let joined = || elements.iter().chain(&given).cloned().fold(Value::Nothing, Value::join);
         let element = match name {
             "product" | "zip_longest" if called.rest.is_none() && given.iter().all(|value| self.is_plain(value)) => {
@@ -95,7 +135,8 @@ impl<'a> Flow<'a> {
                 if called.keywords.iter().any(|(name, _)| name == "repeat") {
                     self.container(frame, &call.arguments, joined()).shared()
                 } else if name == "zip_longest" {
-                    Value::tuple(elements.into_iter().map(|element| element.join(Value::Plain)).collect())
+                    let filled = given.iter().cloned().fold(Value::Plain, Value::join);
+                    Value::tuple(elements.into_iter().map(|element| element.join(filled.clone())).collect())
                 } else {
                     Value::tuple(elements)
                 }
@@ -107,7 +148,7 @@ impl<'a> Flow<'a> {
             }
             "accumulate" => {
                 self.check_plain_arguments(frame, call, &called, "adding it up");
-                Value::Plain
+                joined().join(Value::Plain)
             }
             _ => self.container(frame, &call.arguments, joined()).shared(),
         };

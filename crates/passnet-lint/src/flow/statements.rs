@@ -1,6 +1,6 @@
 //! Statements of modules and host functions.
 
-use ruff_python_ast::{Expr, Pattern, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtMatch, StmtWith};
+use ruff_python_ast::{Expr, Operator, Pattern, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtMatch, StmtWith};
 use ruff_text_size::Ranged;
 
 use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports};
@@ -134,9 +134,11 @@ impl<'a> Flow<'a> {
 
     /// Runs all cases, because the value of the subject is not followed. It has to be plain: the patterns compare it.
     fn run_match(&mut self, frame: CodeLocation, stmt: &'a StmtMatch) {
-        self.plain(frame, &stmt.subject, "matching it");
+        let subject = self.eval(frame, &stmt.subject);
+        self.require_plain(frame, &*stmt.subject, &subject, "matching it");
+        let subject = subject.shared();
         for case in &stmt.cases {
-            self.run_pattern(frame, &case.pattern);
+            self.run_pattern(frame, &case.pattern, &subject);
             if let Some(guard) = &case.guard {
                 self.condition(frame, guard);
             }
@@ -144,18 +146,22 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn run_pattern(&mut self, frame: CodeLocation, pattern: &'a Pattern) {
+    fn run_pattern(&mut self, frame: CodeLocation, pattern: &'a Pattern, subject: &Value) {
         match pattern {
             Pattern::MatchSingleton(_) => {}
             Pattern::MatchValue(value) => self.plain(frame, &value.value, "matching it"),
-            Pattern::MatchSequence(parts) => parts.patterns.iter().for_each(|part| self.run_pattern(frame, part)),
-            Pattern::MatchOr(parts) => parts.patterns.iter().for_each(|part| self.run_pattern(frame, part)),
+            Pattern::MatchSequence(parts) => {
+                let element = self.element(frame, pattern, subject.clone());
+                parts.patterns.iter().for_each(|part| self.run_pattern(frame, part, &element));
+            }
+            Pattern::MatchOr(parts) => parts.patterns.iter().for_each(|part| self.run_pattern(frame, part, subject)),
             Pattern::MatchStar(star) => {
-                star.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), Value::Plain));
+                let rest = self.container(frame, star, subject.clone());
+                star.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), rest.clone()));
             }
             Pattern::MatchAs(bound) => {
-                bound.pattern.iter().for_each(|inner| self.run_pattern(frame, inner));
-                bound.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), Value::Plain));
+                bound.pattern.iter().for_each(|inner| self.run_pattern(frame, inner, subject));
+                bound.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), subject.clone()));
             }
             // These call methods of the subject's class or of a class of the pattern.
             Pattern::MatchMapping(_) | Pattern::MatchClass(_) => {
@@ -324,7 +330,12 @@ impl<'a> Flow<'a> {
             }
             // `list += iterable` changes the list in place.
             (Value::Items { .. }, _) => {
+                let pairs = assign.op == Operator::BitOr && !self.is_dictionary(&value);
                 let added = self.values_or_elements(frame, &*assign.value, value);
+                if pairs {
+                    // A dictionary would store the second part of each pair.
+                    self.require_plain(frame, &*assign.value, &added, "updating with it; write `{**other}`");
+                }
                 self.put_into(frame, assign, &old, added);
             }
             _ => {

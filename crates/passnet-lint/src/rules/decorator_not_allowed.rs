@@ -34,6 +34,13 @@ impl DecoratorNotAllowed {
         Self { message: format!("decorator `{subject}` is not allowed") }
     }
 
+    /// Stored results in a directory that asks for the alignment of an address.
+    pub(crate) fn tells_alignment() -> Self {
+        let message =
+            "`functools.cache` together with `x.data_ptr() % 16`: results would keep an alignment between calls";
+        Self { message: message.to_owned() }
+    }
+
     /// The use of something in a function whose results are stored.
     pub(crate) fn stores(subject: impl std::fmt::Display) -> Self {
         Self { message: format!("{subject} in a function under `functools.cache`, which keeps results between calls") }
