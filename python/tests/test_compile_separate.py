@@ -10,8 +10,6 @@ import torch
 
 import passnet
 from passnet._backend.stopwatch import Comparison
-from passnet._compile import build, separate
-from passnet._compile.compiled import Compiled
 
 SIZE = 8
 
@@ -44,24 +42,6 @@ def test_later_calls_whose_arguments_share_memory(function: Callable[..., torch.
         torch.testing.assert_close(found, expected)
         torch.testing.assert_close(base, other)
     assert compiled.report().eager == {}
-
-
-def checks_of_regions(monkeypatch: pytest.MonkeyPatch, compiled: Compiled, *args: torch.Tensor) -> int:
-    """Returns how many passes of a call are used with a check of each region."""
-    seen = []
-    original = build.with_fallback
-    monkeypatch.setattr(build, "with_fallback", lambda *args, **kwargs: seen.append(1) or original(*args, **kwargs))
-    compiled(*args)
-    return len(seen)
-
-
-def test_one_check_of_a_call_replaces_those_of_its_regions(monkeypatch: pytest.MonkeyPatch):
-    x, y, z = (torch.randn(SIZE) for _ in range(3))
-    assert checks_of_regions(monkeypatch, passnet.compile(written_twice), x, y, z) == 0
-    shared = torch.randn(SIZE)
-    assert checks_of_regions(monkeypatch, passnet.compile(written_twice), shared, shared[:], z) > 0
-    monkeypatch.setattr(separate, "_MOST_ARGUMENTS", 2)
-    assert checks_of_regions(monkeypatch, passnet.compile(written_twice), x, y, z) > 0
 
 
 def test_an_argument_that_is_part_of_a_buffer():

@@ -97,6 +97,7 @@ def run_guide(path: str, folder: Path, commands: str | None = None, **variables:
     return run.stdout
 
 
+@pytest.mark.long
 def test_the_guide_to_clusters_runs_on_one_machine(tmp_path: Path):
     pytest.importorskip("ray", reason="needs the package ray (pip install 'passnet[ray]')")
     guide = "docs/guides/cluster.md"

@@ -66,8 +66,9 @@ def views_of_one_value(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 def _memory(node: torch.fx.Node) -> int | None:
     value = node.meta.get("example_value")
+    # Values within `vmap` have no storage.
     is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
-    return value.untyped_storage()._cdata if is_dense else None
+    return value.untyped_storage()._cdata if is_dense and torch._C._has_storage(value) else None
 
 
 def _root(node: torch.fx.Node) -> torch.fx.Node:

@@ -28,7 +28,6 @@ from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal, unused_draws
 from passnet._compile.options import Options
 from passnet._compile.report import Specialisation, described
-from passnet._compile.separate import is_cheap, with_separate_memory
 from passnet._compile.strides import note_strides
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
@@ -97,7 +96,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
             if any(region.kept for region in report.regions):
                 module = _faster(plain, module, captured, example, report, graphed=on_device)
         call_directly(module, used)
-        run: Run = module.forward if module is plain else with_separate_memory(module.forward, plain.forward, captured)
+        run: Run = module.forward
         if options.then is not None:
             run = _rest(plain, run, used, captured, example, options, report)
         graphed = _graphed(captured, run, pool, options, example, report) if pool is not None else None
@@ -170,7 +169,7 @@ def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
 def _usable(rule: Pass, captured: Captured, options: Options, *, warns: bool) -> Pass:
     # If the graph writes to arguments, each region is checked again in each call: later arguments may share memory, and a
     # call that fails after a write cannot be computed again.
-    if captured.mutated and (warns or not options.verify or not is_cheap(captured)):
+    if captured.mutated:
         return with_fallback(rule, Refusals(rule.name, warns=warns), verify=options.verify)
     return direct(rule)
 

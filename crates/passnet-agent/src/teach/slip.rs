@@ -81,7 +81,7 @@ impl Slip {
             Self::Remember => remember(&source),
             Self::Convert => before_the_body(
                 &source,
-                "    in0 = in0.contiguous()",
+                "    in0 = in0.clone(memory_format=torch.contiguous_format)",
                 "a copy by PyTorch is work that a kernel has to do",
             ),
             Self::Read => before_the_body(
