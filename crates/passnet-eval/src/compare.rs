@@ -6,6 +6,7 @@
 
 mod element;
 mod float64;
+mod independent;
 mod loose;
 
 use std::num::NonZero;
@@ -14,6 +15,7 @@ use element::{Complex, Element, Ladder, largest_finite};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
 pub use float64::{MARGIN, against_float64, rounded};
 use half::{bf16, f16};
+pub use independent::with_independent;
 pub use loose::{Exceptional, LooseFailure, LooseTerms, NOISE, loose_bound, loosely_close};
 use passnet_record::DType;
 

@@ -2,6 +2,7 @@
 
 mod content;
 mod discrete;
+mod non_finite;
 mod outliers;
 mod real;
 mod rows;
@@ -13,7 +14,7 @@ use discrete::common_indices;
 pub(crate) use discrete::is_fixed;
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
-use real::{Real, literal, store};
+use real::{Real, literal};
 
 use crate::philox::{BATCH, Stream};
 
@@ -140,9 +141,7 @@ pub(crate) fn fill_among(
         let value = |normal| rule.within(OUTLIER * normal * rule.std.max(1.0) + rule.mean, normal, 100.0);
         outliers::place(meta, seed, stream, &mut out, value);
     }
-    if content == Content::NonFinite {
-        place_non_finite(meta, stream, &mut out);
-    }
+    non_finite::place(meta, stream, content, &mut out);
     Ok(out)
 }
 
@@ -274,28 +273,6 @@ fn reverse_middle(out: &mut [u8], size: usize) {
     }
 }
 
-/// Tensors with fewer elements stay finite: a NaN in a scale or a bias would make the whole result NaN and hide all differences.
-const NON_FINITE_ELEMENTS: usize = 4;
-
-/// Replaces up to three elements, but at most a quarter of all, by NaN, infinity and negative infinity, in this order. Tensors with
-/// bounds or literals in their metadata are left unchanged: the graph may use them as indices or variances.
-fn place_non_finite(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
-    let is_free = meta.data.is_none() && meta.min_val.is_none() && meta.max_val.is_none();
-    let size = meta.dtype.size();
-    let count = out.len() / size.max(1);
-    if !(meta.dtype.is_float() && is_free) || count < NON_FINITE_ELEMENTS {
-        return;
-    }
-    // These random groups come from the end of the stream, because the values use groups from its beginning.
-    let [first, low, high, _] = stream.group(u64::MAX);
-    let distance = 1 + (u64::from(low) | u64::from(high) << 32) % (count as u64 / 4);
-    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
-    for (value, number) in values.into_iter().take(count / 4).zip(0_u64..) {
-        let index = ((u64::from(first) + number * distance) % count as u64) as usize;
-        store(meta.dtype, value, &mut out[index * size..(index + 1) * size]);
-    }
-}
-
 /// Returns the nearest number of a floating-point type; other types keep the value.
 pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
     match dtype {
@@ -362,7 +339,10 @@ impl<'a> FloatRule<'a> {
             | Content::OddOutliers
             | Content::Discrete
             | Content::NearDuplicate
-            | Content::NonFinite => self.within(random, normal, 100.0),
+            | Content::NonFinite
+            | Content::FarPositive
+            | Content::FarNegative
+            | Content::Finite => self.within(random, normal, 100.0),
             Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),

@@ -7,7 +7,7 @@ mod tally;
 mod timed;
 mod vanishing;
 
-pub(crate) use contents::{LooseRound, judge_loosely};
+pub(crate) use contents::{LooseRound, Witnesses, judge_loosely};
 pub(crate) use layout::LayoutRule;
 pub(crate) use layout::remarks;
 pub(crate) use pairs::{CallProperties, Pair, PairError, SeenInputs, pair, same_bytes};

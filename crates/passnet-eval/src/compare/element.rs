@@ -35,6 +35,11 @@ pub(super) trait Element: Copy + Send + Sync {
     /// Returns |self|.
     fn magnitude(self) -> f64;
 
+    /// Returns whether the sign of a floating-point number is negative.
+    fn is_negative(self) -> bool {
+        false
+    }
+
     /// Returns whether both elements are NaN, or both are the same value.
     fn agrees(self, other: Self) -> bool {
         self.equal(other) || (self.magnitude().is_nan() && other.magnitude().is_nan())
@@ -103,6 +108,10 @@ macro_rules! float {
                 f64::from(self).abs()
             }
 
+            fn is_negative(self) -> bool {
+                self.is_sign_negative()
+            }
+
             fn text(self) -> String {
                 format!("{self:e}")
             }
@@ -145,6 +154,10 @@ macro_rules! short_float {
 
             fn magnitude(self) -> f64 {
                 self.to_f64().abs()
+            }
+
+            fn is_negative(self) -> bool {
+                self.is_sign_negative()
             }
 
             fn text(self) -> String {

@@ -12,7 +12,9 @@ use crate::{
     failure::Failure,
     inputs::{Content, byte_size, is_drawn, is_fixed},
     integrity,
-    judge::{Agreement, CallProperties, LooseRound, Pair, RoundTally, judge_loosely, pair, remarks, same_bytes},
+    judge::{
+        Agreement, CallProperties, LooseRound, Pair, RoundTally, Witnesses, judge_loosely, pair, remarks, same_bytes,
+    },
     worker::{Returned, Worker, WorkerFault},
 };
 
@@ -49,18 +51,18 @@ struct Undecided {
 fn differs(round: &Round, pairs: &[Pair<'_>], correct_at: i32) -> bool {
     match round.content {
         Content::Random => !Agreement::of(pairs, correct_at).is_close(correct_at),
-        _ => judge_loosely(pairs, round.loosely(correct_at, true), None).is_err(),
+        _ => judge_loosely(pairs, round.loosely(correct_at, true), Witnesses::default()).is_err(),
     }
 }
 
 /// Adds a round of random contents to the tally, or judges a round of adversarial contents.
-fn judge(round: &Round, pairs: &[Pair<'_>], wide: Option<&Returned>, tally: &mut RoundTally) -> Result<(), Failure> {
+fn judge(round: &Round, pairs: &[Pair<'_>], witnesses: Witnesses<'_>, tally: &mut RoundTally) -> Result<(), Failure> {
     if round.content == Content::Random {
-        tally.add(pairs, Agreement::of(pairs, tally.correct_at()), wide);
+        tally.add(pairs, Agreement::of(pairs, tally.correct_at()), witnesses.float64);
         return Ok(());
     }
     // A failure on random inputs takes precedence over one on adversarial inputs.
-    judge_loosely(pairs, round.loosely(tally.correct_at(), false), wide)
+    judge_loosely(pairs, round.loosely(tally.correct_at(), false), witnesses)
         .map_err(|failure| tally.failure().unwrap_or(failure))
 }
 
@@ -180,10 +182,11 @@ impl<'a> GraphEvaluation<'a> {
             }
             // The distances of the scored path are reported for at least its first round.
             let is_reported = undecided.is_empty() && tally.is_empty() && self.report.outputs.is_empty();
-            if self.asks_float64() && (is_reported || differs(round, &pairs, tally.correct_at())) {
+            let asks = self.asks_float64() || round.content == Content::NonFinite;
+            if asks && (is_reported || differs(round, &pairs, tally.correct_at())) {
                 undecided.push(Undecided { set, round: *round, expected, got });
             } else {
-                judge(round, &pairs, None, tally)?;
+                judge(round, &pairs, Witnesses::default(), tally)?;
             }
         }
         // Replies come in the order of requests, so float64 calls have to wait until all replies of the batch are
@@ -191,7 +194,17 @@ impl<'a> GraphEvaluation<'a> {
         for Undecided { set, round, expected, got } in undecided {
             let wide = self.float64(reference, set, round.call_seed)?;
             let pairs = pair(&expected, &got, block, set, CallProperties::default())?;
-            judge(&round, &pairs, wide.as_ref(), tally)?;
+            let witnesses = Witnesses { float64: wide.as_ref(), finite: None };
+            let judged = judge(&round, &pairs, witnesses, tally);
+            if round.content != Content::NonFinite || judged.is_ok() {
+                judged?;
+                continue;
+            }
+            let finite = self.finite_results(reference, round.inputs_seed, round.call_seed)?;
+            // Other rounds of this block may still need its sets.
+            self.send_inputs(reference, block, 0..rounds.len()).reference("receiving inputs")?;
+            reference.receive_done(self.deadline).reference("receiving inputs")?;
+            judge(&round, &pairs, Witnesses { finite: finite.as_ref(), ..witnesses }, tally)?;
         }
         reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")

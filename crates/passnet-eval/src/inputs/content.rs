@@ -32,10 +32,20 @@ pub enum Content {
     NearDuplicate,
     /// Like `Random`, with a few elements of each floating-point tensor replaced by NaN and both infinities.
     NonFinite,
+    /// Like `NonFinite`, with large numbers in place of NaN and infinities. Those in place of infinities have their signs, the one in place of
+    /// NaN is positive. Only the reference gets it.
+    FarPositive,
+    /// Like `FarPositive`, with other magnitudes, and a negative number in place of NaN.
+    FarNegative,
+    /// Like `FarPositive`, with numbers of magnitudes below 1.
+    Finite,
 }
 
 impl Content {
-    /// All contents except the random one.
+    /// Contents that are equal to `NonFinite` with the same seed, except for the elements that are NaN or infinite there.
+    pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Finite];
+
+    /// All contents except the random one, that candidates get.
     pub const ADVERSARIAL: [Self; 14] = [
         Self::Varied,
         Self::Wide,
@@ -86,6 +96,9 @@ impl Content {
             Self::Tiny => "tiny",
             Self::NearDuplicate => "near_duplicate",
             Self::NonFinite => "non_finite",
+            Self::FarPositive => "far_positive",
+            Self::FarNegative => "far_negative",
+            Self::Finite => "finite",
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Judgement of rounds with adversarial contents.
 
+use std::borrow::Cow;
+
 use passnet_record::{ReasonDetail, Status};
 
 use super::pairs::Pair;
 use crate::{
-    compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded},
+    compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded, with_independent},
     failure::Failure,
     inputs::Content,
     worker::Returned,
@@ -22,13 +24,22 @@ pub(crate) struct LooseRound {
     pub(crate) is_strict: bool,
 }
 
+/// Further results of the reference that decide where the candidate differs from it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Witnesses<'a> {
+    /// The result in float64.
+    pub(crate) float64: Option<&'a Returned>,
+    /// Results for the inputs of [`Content::FINITE`].
+    pub(crate) finite: Option<&'a [Returned; 3]>,
+}
+
 /// Judges a round of adversarial inputs. If there is a float64 result, each element has to agree with it or with eager, because eager
 /// itself is far off on some contents. Some contents have ordinary magnitudes: an output that is not close at the
 /// demanded tolerance has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
     LooseRound { content, correct_at, has_zero_weights, is_strict }: LooseRound,
-    float64: Option<&Returned>,
+    Witnesses { float64, finite }: Witnesses<'_>,
 ) -> Result<(), Failure> {
     let exceptional = match content {
         Content::NonFinite if has_zero_weights => Exceptional::Spread,
@@ -46,10 +57,26 @@ pub(crate) fn judge_loosely(
             continue;
         }
         let float64 = float64.and_then(|wide| pair.float64(wide)).and_then(|wide| rounded(pair.dtype, &wide));
-        loosely_close(pair.dtype, &pair.candidate, &pair.reference, float64.as_deref(), terms)
+        let (reference, float64) = (
+            pair.with_independent(&pair.reference, finite),
+            float64.map(|wide| pair.with_independent(&wide, finite).into_owned()),
+        );
+        loosely_close(pair.dtype, &pair.candidate, &reference, float64.as_deref(), terms)
             .map_err(|bad| wrong(pair, content, exceptional, &bad))?;
     }
     Ok(())
+}
+
+impl Pair<'_> {
+    /// Returns a reference in which elements have finite values where these do not depend on the inputs that are not finite.
+    fn with_independent<'r>(&self, reference: &'r [u8], finite: Option<&[Returned; 3]>) -> Cow<'r, [u8]> {
+        let merged = finite.and_then(|[first, second, third]| {
+            let value = |returned| self.value_of(self.dtype, returned);
+            let (first, second, third) = (value(first)?, value(second)?, value(third)?);
+            with_independent(self.dtype, &self.candidate, reference, [&first, &second, &third])
+        });
+        merged.map_or(Cow::Borrowed(reference), Cow::Owned)
+    }
 }
 
 fn wrong(pair: &Pair<'_>, content: Content, exceptional: Exceptional, bad: &LooseFailure) -> Failure {

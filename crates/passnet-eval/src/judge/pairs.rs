@@ -37,17 +37,22 @@ pub(crate) struct Pair<'a> {
 impl Pair<'_> {
     /// Returns the float64 result of this value; `None` if the graph has no such result.
     pub(super) fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
+        self.value_of(DType::Float64, wide)
+    }
+
+    /// Returns this value of another call of the reference; `None` if its type or shape differs.
+    pub(super) fn value_of<'w>(&self, dtype: DType, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
         let layout = match &self.origin {
             ValueOrigin::Output(index) => match wide.outputs.values.get(*index)? {
                 OutputValue::Tensor { layout, .. } => layout,
-                OutputValue::Scalar { value: TensorValue::Float(value) } => {
+                OutputValue::Scalar { value: TensorValue::Float(value) } if dtype == DType::Float64 => {
                     return Some(value.to_ne_bytes().to_vec().into());
                 }
                 _ => return None,
             },
             ValueOrigin::Input(name) => wide.outputs.mutated.iter().find(|layout| layout.name == *name)?,
         };
-        let is_same = layout.dtype == DType::Float64 && layout.shape == self.shape;
+        let is_same = layout.dtype == dtype && layout.shape == self.shape;
         is_same.then(|| wide.values(layout).into())
     }
 

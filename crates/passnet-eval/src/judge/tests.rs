@@ -106,10 +106,14 @@ fn adversarial_rounds_are_judged_by_scale() {
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
     let large = LooseRound { content: Content::Large, correct_at: -2, has_zero_weights: false, is_strict: false };
-    assert_eq!(judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), large, None), Ok(()));
+    assert_eq!(
+        judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), large, Witnesses::default()),
+        Ok(())
+    );
     let stale = one(&[0.0, 1.0], &[2]);
     let failure =
-        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), large, None).unwrap_err();
+        judge_loosely(&pair(&reference, &stale, &block, 0, CallProperties::ALL).unwrap(), large, Witnesses::default())
+            .unwrap_err();
     assert_eq!(failure.reason.code, "adversarial_differs");
     assert!(failure.reason.message.contains("`large`"));
 }
@@ -122,7 +126,7 @@ fn zero_weights_may_spread_nan_and_nothing_else() {
         let (reference, candidate) = (one(&[f32::INFINITY, 1.0], &[2]), one(candidate, &[2]));
         let pairs = pair(&reference, &candidate, &block, 0, CallProperties::ALL).unwrap();
         let round = LooseRound { content: Content::NonFinite, correct_at: -2, has_zero_weights, is_strict: false };
-        judge_loosely(&pairs, round, None).is_ok()
+        judge_loosely(&pairs, round, Witnesses::default()).is_ok()
     };
     let nan = f32::NAN;
     for candidate in [[nan, 1.0], [f32::INFINITY, nan], [nan, nan]] {
