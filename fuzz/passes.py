@@ -3,10 +3,10 @@
     python fuzz/passes.py --seconds 600 --passnet target/debug/passnet
 
 Takes a payload (an operator of tensors, or a place where a tensor outlives the call), and hides the tensor behind random containers,
-classes, closures, partial functions, iterators and statements. Some payloads change a list that outlives the call. A program that the lint accepts is run: it escapes if an operator computes
-with a tensor, if its second call returns something else than the first, or if a tensor outlives the call. The same program without its
-payload has to be accepted in most cases: their share shows that the disguises are not refused for other reasons. Exits with 1
-if a program escapes. Needs `PYTHONPATH=python`, as the tests do.
+classes, closures, partial functions, iterators and statements. Some payloads change a list that outlives the call. A program that the
+lint accepts is run: it escapes if an operator computes with a tensor, if its second call returns something else than the first, or if
+a tensor outlives the call. The same program without its payload has to be accepted in most cases: their share shows that the disguises
+are not refused for other reasons. Exits with 1 if a program escapes. Needs `PYTHONPATH=python`, as the tests do.
 """
 
 from __future__ import annotations
@@ -255,15 +255,8 @@ def program(seed: int) -> tuple[str, str, str]:
         used, call = "", payload
 
     def written(definition: str, statement: str) -> str:
-        body = indented(
-            "\n".join(
-                [
-                    *lines,
-                    statement,
-                    "return torch.empty(len(KEPT) + len(stored()) + len(read_list()) + len(SHARED.items))",
-                ]
-            )
-        )
+        result = "return torch.empty(len(KEPT) + len(stored()) + len(read_list()) + len(SHARED.items))"
+        body = indented("\n".join([*lines, statement, result]))
         return f"{PRELUDE}{definition}\n\ndef fused(x, y):\n{body}\n{ENTRY}"
 
     return written(used, call), written("", f"same({value})"), payload

@@ -342,7 +342,7 @@ impl<'a> FloatRule<'a> {
             | Content::NonFinite
             | Content::FarPositive
             | Content::FarNegative
-            | Content::Finite => self.within(random, normal, 100.0),
+            | Content::Small => self.within(random, normal, 100.0),
             Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),

@@ -37,4 +37,13 @@ impl CheckedClass<'_> {
     pub(super) fn new(kind: ClassKind) -> Self {
         Self { kind, in_order: true, fields: Vec::new(), constants: BTreeMap::new(), methods: BTreeMap::new() }
     }
+
+    pub(super) fn field(&self, name: &str) -> Option<SiteId> {
+        self.fields.iter().find(|(field, _)| *field == name).map(|(_, site)| *site)
+    }
+
+    /// Returns the site of a field or a constant.
+    pub(super) fn member(&self, name: &str) -> Option<SiteId> {
+        self.field(name).or_else(|| self.constants.get(name).copied())
+    }
 }

@@ -100,13 +100,9 @@ def _with_copies(
     may_count = any(not tensor.is_floating_point() for tensor in captured.counters.values())
     if may_count or any(tensor.requires_grad for tensor in written):
         return None
-    missing = {id(tensor) for tensor in written}
-
-    def copied(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or id(value) not in {id(tensor) for tensor in written}:
-            return value
-        missing.discard(id(value))
-        return value.clone()
-
-    args, kwargs = torch.utils._pytree.tree_map(copied, given)
-    return None if missing else (args, kwargs)
+    numbers = {id(tensor) for tensor in written}
+    leaves, structure = torch.utils._pytree.tree_flatten(given)
+    if not numbers <= {id(leaf) for leaf in leaves}:
+        return None
+    copies = [leaf.clone() if id(leaf) in numbers else leaf for leaf in leaves]
+    return torch.utils._pytree.tree_unflatten(copies, structure)

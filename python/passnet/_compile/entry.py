@@ -88,9 +88,7 @@ def make_entry(
             f"    return {code.name(failed)}(error, args, kwargs)",
         ]
     )
-    namespace = dict(code.names)
-    exec(compile(text, "<passnet entry>", "exec"), namespace)
-    return namespace["entry"]
+    return _function(text, code)
 
 
 def make_model_entry(model: Callable[..., Any], captured: Captured, facts: _native.ModuleFacts) -> Callable[..., Any]:
@@ -118,9 +116,15 @@ def make_model_entry(model: Callable[..., Any], captured: Captured, facts: _nati
             f"  return {code.name(_call_of(model))}(*args, **kwargs)",
         ]
     )
+    entry = _function(text, code)
+    vars(entry)[_BY_MODEL] = True
+    return entry
+
+
+def _function(text: str, code: Code) -> Entry:
+    """Returns the function `entry` that a text defines with the objects that `code` names."""
     namespace = dict(code.names)
     exec(compile(text, "<passnet entry>", "exec"), namespace)
-    vars(namespace["entry"])[_BY_MODEL] = True
     return namespace["entry"]
 
 

@@ -182,8 +182,8 @@ impl<'a> GraphEvaluation<'a> {
             }
             // The distances of the scored path are reported for at least its first round.
             let is_reported = undecided.is_empty() && tally.is_empty() && self.report.outputs.is_empty();
-            let asks = self.asks_float64() || round.content == Content::NonFinite;
-            if asks && (is_reported || differs(round, &pairs, tally.correct_at())) {
+            let has_witnesses = self.asks_float64() || round.content == Content::NonFinite;
+            if has_witnesses && (is_reported || differs(round, &pairs, tally.correct_at())) {
                 undecided.push(Undecided { set, round: *round, expected, got });
             } else {
                 judge(round, &pairs, Witnesses::default(), tally)?;

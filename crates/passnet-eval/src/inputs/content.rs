@@ -38,12 +38,12 @@ pub enum Content {
     /// Like `FarPositive`, with other magnitudes, and a negative number in place of NaN.
     FarNegative,
     /// Like `FarPositive`, with numbers of magnitudes below 1.
-    Finite,
+    Small,
 }
 
 impl Content {
     /// Contents that are equal to `NonFinite` with the same seed, except for the elements that are NaN or infinite there.
-    pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Finite];
+    pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
     pub const ADVERSARIAL: [Self; 14] = [
@@ -98,7 +98,7 @@ impl Content {
             Self::NonFinite => "non_finite",
             Self::FarPositive => "far_positive",
             Self::FarNegative => "far_negative",
-            Self::Finite => "finite",
+            Self::Small => "small",
         }
     }
 }
@@ -111,9 +111,7 @@ impl fmt::Display for Content {
 
 /// A content name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown input content `{0}`; known are varied, wide, uneven, spikes, outliers, even_outliers, odd_outliers, discrete, zeros, large, negative, tiny, near_duplicate, non_finite"
-)]
+#[error("unknown input content `{0}`; known are {known}", known = Content::ADVERSARIAL.map(Content::name).join(", "))]
 pub struct UnknownContent(pub String);
 
 impl FromStr for Content {

@@ -25,7 +25,7 @@ pub(super) fn place(meta: &TensorMeta, stream: Stream, content: Content, out: &m
         Content::NonFinite => [f64::NAN, f64::INFINITY, f64::NEG_INFINITY],
         Content::FarPositive => numbers(1, [1.0, 1.0, -1.0], large),
         Content::FarNegative => numbers(2, [-1.0, 1.0, -1.0], large),
-        Content::Finite => numbers(3, [1.0, 1.0, -1.0], 1.0),
+        Content::Small => numbers(3, [1.0, 1.0, -1.0], 1.0),
         _ => return,
     };
     let is_free = meta.data.is_none() && meta.min_val.is_none() && meta.max_val.is_none();

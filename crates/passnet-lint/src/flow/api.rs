@@ -162,34 +162,17 @@ pub(super) const VIEWS_OR_COPIES: &[&str] = &["contiguous", "flatten", "ravel", 
 /// Methods and functions that make several views of a tensor.
 pub(super) const TENSOR_PARTS: &[&str] = &["chunk", "split", "split_with_sizes", "tensor_split", "unbind"];
 
-/// Methods that make a tensor: new memory, or another view of the same bytes.
-pub(super) const TENSOR_CREATIONS: &[&str] = &[
-    "as_strided",
-    "broadcast_to",
+/// Methods that make a tensor and are no functions of `torch`: new memory, or another view of the same bytes.
+const TENSOR_CREATIONS: &[&str] = &[
     "contiguous",
-    "detach",
     "expand",
     "expand_as",
-    "flatten",
-    "movedim",
-    "narrow",
     "new_empty",
     "new_empty_strided",
     "new_full",
     "new_ones",
     "new_zeros",
-    "permute",
-    "ravel",
-    "reshape",
     "reshape_as",
-    "select",
-    "squeeze",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "transpose",
-    "unflatten",
-    "unsqueeze",
     "view",
     "view_as",
 ];
@@ -277,7 +260,7 @@ pub(super) const BUILTIN_COMPUTE: &[&str] = &[
 pub(super) const BUILTIN_CONTAINERS: &[&str] =
     &["dict", "enumerate", "frozenset", "list", "reversed", "set", "sorted", "tuple", "zip"];
 
-/// Functions of `torch` that return a view of their first argument, or it itself.
+/// Functions of `torch`, and methods, that return a view of their first argument, or it itself.
 const TORCH_VIEWS: &[&str] = &[
     "as_strided",
     "broadcast_to",
@@ -325,6 +308,11 @@ pub(super) const MOMENTARY: &[&str] = &[
     "triton.runtime.driver.active.get_active_torch_device",
     "triton.runtime.driver.active.get_current_target",
 ];
+
+/// Returns whether a method of tensors makes one tensor.
+pub(super) fn makes_tensor(method: &str) -> bool {
+    TENSOR_CREATIONS.contains(&method) || TORCH_VIEWS.contains(&method)
+}
 
 /// Returns whether Python itself binds the name, allowed or not. In a file that binds the name too, its meaning depends on the
 /// time of a use.

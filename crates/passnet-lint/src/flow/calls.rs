@@ -87,7 +87,7 @@ impl<'a> Flow<'a> {
                 let called = self.eval_arguments(frame, &call.arguments);
                 let inspects = api::TENSOR_INSPECTIONS.contains(&name);
                 let parts = api::TENSOR_PARTS.contains(&name);
-                if !inspects && !parts && !api::TENSOR_CREATIONS.contains(&name) {
+                if !inspects && !parts && !api::makes_tensor(name) {
                     let subject = if name == "data_ptr" { "data_ptr()` outside of `x.data_ptr() % 64" } else { name };
                     let violation = TensorAttribute { subject: subject.to_owned() };
                     return Some(self.report(frame.module, &attribute.attr, &violation));

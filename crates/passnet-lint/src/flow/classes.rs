@@ -121,10 +121,7 @@ impl<'a> Flow<'a> {
         if !fits || self.holds_iterator(&value) {
             self.report(id, expr, &ModuleState { subject: self.describe_state(&value) });
         }
-        let checked = &self.classes[class.0];
-        let site = checked.constants.get(name).copied();
-        let site = site.or_else(|| checked.fields.iter().find(|(field, _)| *field == name).map(|(_, site)| *site));
-        if let Some(site) = site {
+        if let Some(site) = self.classes[class.0].member(name) {
             self.put(site, value.shared());
         }
     }
@@ -163,7 +160,7 @@ impl<'a> Flow<'a> {
                 self.report(id, decorator, &DecoratorNotAllowed::unknown(subject));
             }
         }
-        self.define_method(CodeLocation { module: id, function: None }, function, def);
+        self.run_signature(CodeLocation { module: id, function: None }, function, def);
         let given = match receiver {
             Receiver::Instance | Receiver::Property => Value::Record(class),
             Receiver::Class => Value::Class(class),
@@ -198,8 +195,8 @@ impl<'a> Flow<'a> {
             }
         }
         for (name, value) in &called.keywords {
-            if let Some((_, site)) = fields.iter().find(|(field, _)| field == name) {
-                self.put(*site, as_argument(value));
+            if let Some(site) = self.classes[class.0].field(name) {
+                self.put(site, as_argument(value));
             }
         }
         if let Some(rest) = &called.rest {
@@ -221,8 +218,7 @@ impl<'a> Flow<'a> {
             let function = *function;
             return self.bind_call(frame, node, function, &called);
         }
-        let site = checked.fields.iter().find(|(field, _)| *field == name).map(|(_, site)| *site);
-        match site.or_else(|| checked.constants.get(name).copied()) {
+        match checked.member(name) {
             Some(site) => self.heap[site.0].clone().shared(),
             // The names of members and their values.
             None if checked.kind == ClassKind::Enumeration && api::PLAIN_ATTRIBUTES.contains(&name) => Value::Plain,

@@ -187,11 +187,11 @@ impl<'a> Flow<'a> {
         for decorator in &def.decorator_list {
             self.run_decorator(frame, decorator, role, function);
         }
-        self.define_method(frame, function, def);
+        self.run_signature(frame, function, def);
     }
 
     /// Checks the signature of a function, and binds its defaults.
-    pub(super) fn define_method(&mut self, frame: CodeLocation, function: FunctionId, def: &'a StmtFunctionDef) {
+    pub(super) fn run_signature(&mut self, frame: CodeLocation, function: FunctionId, def: &'a StmtFunctionDef) {
         self.check_signature(frame, def);
         self.bind_defaults(frame, function);
     }

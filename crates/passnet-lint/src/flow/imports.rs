@@ -54,6 +54,14 @@ fn is_public(module: &str, name: &str) -> bool {
     }
 }
 
+/// Returns the name that an alias of an import statement binds. `import a.b` binds `a`.
+pub(super) fn bound_name(alias: &Alias) -> &str {
+    match &alias.asname {
+        Some(name) => name.as_str(),
+        None => alias.name.as_str().split('.').next().unwrap_or_default(),
+    }
+}
+
 /// Returns whether a name is that of a module of Python's standard library, or of a package that is often installed.
 fn is_installed(module: &str) -> bool {
     include_str!("../names/installed.txt").lines().any(|name| name == module)
@@ -87,14 +95,8 @@ impl<'a> Flow<'a> {
             if !IMPORTABLE.contains(&module) {
                 self.missing_import(id, alias, module);
             }
-            let (name, path) = match &alias.asname {
-                Some(name) => (name.as_str(), module),
-                // `import a.b` binds `a`.
-                None => {
-                    let root = module.split('.').next().unwrap_or(module);
-                    (root, root)
-                }
-            };
+            let name = bound_name(alias);
+            let path = if alias.asname.is_some() { module } else { name };
             self.bind_import(id, alias, name, Binding::Value(Value::Path(path.to_owned())));
         }
     }
@@ -106,7 +108,7 @@ impl<'a> Flow<'a> {
         }
         for alias in &import.names {
             let name = alias.name.as_str();
-            let bound = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            let bound = bound_name(alias);
             if name == "*" {
                 self.report(id, alias, &StarImport { subject: module.to_owned() });
                 continue;
@@ -153,13 +155,11 @@ impl<'a> Flow<'a> {
         let from = stmt.as_import_from_stmt().and_then(|import| import.module.as_ref()).map(|module| module.as_str());
         for alias in names {
             let name = alias.name.as_str();
-            let (bound, path) = match (from, &alias.asname) {
-                (Some(from), asname) => (asname.as_ref().unwrap_or(&alias.name).as_str(), format!("{from}.{name}")),
-                (None, Some(asname)) => (asname.as_str(), name.to_owned()),
-                (None, None) => {
-                    let root = name.split('.').next().unwrap_or(name);
-                    (root, root.to_owned())
-                }
+            let bound = bound_name(alias);
+            let path = match (from, &alias.asname) {
+                (Some(from), _) => format!("{from}.{name}"),
+                (None, Some(_)) => name.to_owned(),
+                (None, None) => bound.to_owned(),
             };
             let allowed = match from {
                 Some(from) => IMPORTABLE.contains(&from) && name != "*" && is_public(from, name),

@@ -49,7 +49,7 @@ impl Flow<'_> {
             return;
         }
         for value in called.values().cloned().collect::<Vec<_>>() {
-            if !self.all_parts(&value, &mut |part| matches!(part, Value::Nothing | Value::Plain)) {
+            if !self.has_plain_parts(&value) {
                 self.report_impure(frame, node, &format!("{} as an argument", value.describe()));
             }
         }
@@ -60,10 +60,13 @@ impl Flow<'_> {
         if !frame.function.is_some_and(|id| self.cached.contains(&id)) {
             return;
         }
-        let plain = self.all_parts(value, &mut |part| matches!(part, Value::Nothing | Value::Plain));
-        if !plain || self.holds_iterator(value) {
+        if !self.has_plain_parts(value) || self.holds_iterator(value) {
             self.report_impure(frame, node, &format!("{} as a result", value.describe()));
         }
+    }
+
+    fn has_plain_parts(&self, value: &Value) -> bool {
+        self.all_parts(value, &mut |part| matches!(part, Value::Nothing | Value::Plain))
     }
 
     /// Checks that a directory which asks for the alignment of an address calls no method that may copy. The interception layer,

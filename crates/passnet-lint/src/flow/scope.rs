@@ -6,6 +6,8 @@ use ruff_python_ast::{
 };
 use ruff_text_size::TextRange;
 
+use super::imports::bound_name;
+
 /// The names that one function (or module) binds itself, nested functions excluded.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
@@ -41,13 +43,7 @@ impl<'a> Scope<'a> {
         if self.is_module {
             return;
         }
-        for alias in names {
-            let name = match &alias.asname {
-                Some(name) => name.as_str(),
-                None => alias.name.as_str().split('.').next().unwrap_or_default(),
-            };
-            self.names.push((name, alias.range));
-        }
+        self.names.extend(names.iter().map(|alias| (bound_name(alias), alias.range)));
     }
 
     fn of_parameters(parameters: Option<&'a Parameters>) -> Self {

@@ -73,10 +73,7 @@ impl<'a> Flow<'a> {
 
     /// `functools.reduce(function, iterable, start)` over plain values.
     pub(super) fn reduce(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
-        let [function, given @ ..] = &*call.arguments.args else { return self.unclear(frame, call) };
-        if given.is_empty() || given.iter().any(Expr::is_starred_expr) || !call.arguments.keywords.is_empty() {
-            return self.unclear(frame, call);
-        }
+        let Some((function, given)) = function_and_iterables(call) else { return self.unclear(frame, call) };
         let callee = self.eval_raw(frame, function);
         let mut values = Vec::new();
         for expr in given {
@@ -158,10 +155,7 @@ impl<'a> Flow<'a> {
 
     /// `map(function, iterable, ...)` and `filter(function, iterable)`.
     pub(super) fn map(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &str) -> Value {
-        let [function, given @ ..] = &*call.arguments.args else { return self.unclear(frame, call) };
-        if given.is_empty() || given.iter().any(Expr::is_starred_expr) || !call.arguments.keywords.is_empty() {
-            return self.unclear(frame, call);
-        }
+        let Some((function, given)) = function_and_iterables(call) else { return self.unclear(frame, call) };
         let callee = self.eval_raw(frame, function);
         let mut called = Called::default();
         for expr in given {
@@ -204,4 +198,11 @@ impl<'a> Flow<'a> {
         let subject = format!("`{}`", self.source(frame.module).slice(call).lines().next().unwrap_or_default());
         self.report(frame.module, call, &UnknownCall { subject })
     }
+}
+
+/// Returns the arguments of `map`, `functools.reduce` and the like: a function, and the others, all by position.
+fn function_and_iterables(call: &ExprCall) -> Option<(&Expr, &[Expr])> {
+    let (function, given) = call.arguments.args.split_first()?;
+    let is_clear = !given.is_empty() && !given.iter().any(Expr::is_starred_expr) && call.arguments.keywords.is_empty();
+    is_clear.then_some((function, given))
 }
