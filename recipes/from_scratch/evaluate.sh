@@ -5,8 +5,8 @@
 #
 # PASSNET is the command, TASKS a file with one name per line, or `all`, AUTHOR a folder of pass directories or the name of an author. With
 # BASE, a name in OUT/runs, verdicts of this earlier run count for equal pass directories. Variables of the environment: SUITE
-# (suites/passbench-f), DEVICE (cuda), JOBS, GRAPHS of each task (1, or `all`), PATHS (direct), TRIALS (20), and LEFT, the seconds after
-# which nothing more is begun. A run that is cut off counts the tasks that it has.
+# (suites/passbench-f), DEVICE (cuda), JOBS, GRAPHS of each task (1, or `all`), PATHS (direct), TRIALS (20), TIMEOUT of an evaluation in
+# seconds (30), and LEFT, the seconds after which nothing more is begun. A run that is cut off counts the tasks that it has.
 #
 # OUT/runs/NAME/run is a run with all verdicts and passes. OUT/runs.tar.gz has these runs as NAME/, for `passnet site`, `report` and
 # `bundle`, without those whose name begins with `practice-`. Boards show NAME as the author.
@@ -38,7 +38,7 @@ for pair in "$@"; do
     [[ -n $base && -d $out/runs/$base/run ]] && cp -r "$out/runs/$base/run" "$out/runs/$name/run"
     timeout --foreground --kill-after=10 "$remaining" "$passnet" bench run "$suite" --author "$author" --name "$name" \
         --device "$device" ${selection[@]+"${selection[@]}"} --paths "${PATHS:-direct}" --trials "${TRIALS:-20}" --warmup 5 \
-        --timeout 30 ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name/run" >"$out/runs/$name.log" 2>&1
+        --timeout "${TIMEOUT:-30}" ${JOBS:+--jobs "$JOBS"} --out "$out/runs/$name/run" >"$out/runs/$name.log" 2>&1
     "$python" "$(dirname "$0")/results.py" "$passnet" "$out"
 done
 shopt -s nullglob

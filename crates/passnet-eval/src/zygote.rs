@@ -37,15 +37,24 @@ const COMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Python program of the fork server. Its standard input is the control socket, which the program moves to another descriptor before it
 /// calls `main`.
+///
+/// Imports take seconds, and a minute on a busy machine. If the command is killed meanwhile, the socket raises `SIGIO`, which ends the
+/// process. No request arrives before the fork server is ready.
 const BOOT: &str = "\
-import os, sys
+import fcntl, os, select, sys
 control = os.dup(int(sys.argv[1]))
 null = os.open(os.devnull, os.O_RDONLY)
 os.dup2(null, 0)
 os.close(null)
+flags = fcntl.fcntl(control, fcntl.F_GETFL)
+fcntl.fcntl(control, fcntl.F_SETOWN, os.getpid())
+fcntl.fcntl(control, fcntl.F_SETFL, flags | os.O_ASYNC)
+if select.select([control], [], [], 0)[0]:
+    sys.exit('the command has ended')
 if sys.argv[2]:
     sys.path.insert(0, sys.argv[2])
 from passnet._worker.fork_server import main
+fcntl.fcntl(control, fcntl.F_SETFL, flags)
 main(control)
 ";
 
@@ -354,5 +363,37 @@ mod tests {
             error.contains("the other process closed the connection") && error.contains("a_module_that_does_not_exist"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_fork_server_that_still_imports_ends_with_its_command() {
+        let site = tempfile::tempdir().unwrap();
+        let interpreter = Interpreter::find();
+        if interpreter.code("").status().is_err() {
+            println!("skipped: `{}` does not run; set PASSNET_PYTHON", interpreter.python.display());
+            return;
+        }
+        let imports = site.path().join("imports");
+        std::fs::create_dir(site.path().join("passnet")).unwrap();
+        std::fs::write(
+            site.path().join("passnet/__init__.py"),
+            format!("import time\nopen({imports:?}, 'w').close()\ntime.sleep(600)\n"),
+        )
+        .unwrap();
+        for starts_first in [true, false] {
+            let (channel, theirs) = Channel::pair().unwrap();
+            let mut child = Interpreter { python: interpreter.python.clone(), site: None }
+                .code(BOOT)
+                .arg("0")
+                .arg(site.path())
+                .stdin(Stdio::from(theirs))
+                .spawn()
+                .unwrap();
+            while starts_first && !imports.exists() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            drop(channel);
+            assert!(!child.wait().unwrap().success());
+        }
     }
 }

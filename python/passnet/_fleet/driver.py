@@ -74,6 +74,8 @@ def serve(
 def connect(address: str, *by_value: ModuleType) -> Any:
     """Connects to a cluster. Returns the module `ray`. The modules `by_value` are sent to the nodes with the code that uses them."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray gives its workers the niceness 15. Any other work on the machine would take cores from an evaluation that is timed.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         import ray
     except ImportError:
