@@ -8,6 +8,7 @@ mod poison;
 mod sample;
 mod temporaries;
 mod tensor_fields;
+mod tensor_types;
 mod timed;
 
 use pyo3::{
@@ -25,6 +26,7 @@ use launch::{
 };
 use passnet_graph::matching::match_json;
 use poison::overwrite;
+use tensor_types::TensorTypes;
 use timed::{has_content, time_calls};
 
 use crate::{census, cuda, process, violations};
@@ -119,7 +121,7 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TritonLauncher,
+        CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TensorTypes, TritonLauncher,
         collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, has_content,
         judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
         kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces, protect_inputs, record_violation,

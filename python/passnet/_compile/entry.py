@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,9 +41,8 @@ def make_entry(
     """Returns an entry: a function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
 
     `run` takes the inputs that the graph uses and returns its outputs. The entry checks the structure of the arguments, their
-    constants, the types, sizes, strides and devices of their tensors, PyTorch's global state, and `facts`. With gradients
-    enabled, it also checks the types of parameters, which include `requires_grad`. If the call raises an exception, the entry
-    returns the result of `failed` for this exception and the arguments.
+    constants, the types, sizes, strides and devices of their tensors and of the model's, PyTorch's global state, and `facts`. If the
+    call raises an exception, the entry returns the result of `failed` for this exception and the arguments.
     """
     code = Code()
     leaves: dict[int, str] = {}
@@ -61,9 +61,8 @@ def make_entry(
         f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
     ]
     native += _offsets(captured)
-    # With gradients disabled, `requires_grad` of parameters does not matter.
-    if torch.is_grad_enabled() and captured.owned:
-        native.append(f"{code.name(signature_check(captured.owned))}(*{code.name(tuple(captured.owned))})")
+    if types := _types(captured):
+        native.append(f"{code.name(types)}()")
     arguments = ", ".join(_variable(number) for number in captured.used)
     miss, call = code.name(MISS), code.name(run)
 
@@ -192,6 +191,22 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
     for name, item in kwargs.items:
         checks += code.checks(item, f"kwargs[{name!r}]", leaves)
     return checks
+
+
+def _types(captured: Captured) -> Callable[[], bool] | None:
+    """Returns a check of the types of all tensors that the code read and that are no arguments; None if there are none.
+
+    Such a tensor may stay the same object when its type changes, for example by `to(dtype)`. The code may have read the type, the
+    sizes and the like, which are then constants of the graph.
+    """
+    given = {id(tensor) for tensor in captured.inputs}
+    read = {id(tensor): tensor for tensor in (*captured.owned, *captured.facts.tensors()) if id(tensor) not in given}
+    if not read:
+        return None
+    tensors = tuple(read.values())
+    check = signature_check(list(tensors))
+    # With gradients enabled, `requires_grad` of the tensors matters too, and only the slower check has it.
+    return functools.partial(check, *tensors) if torch.is_grad_enabled() else _native.TensorTypes(tensors, check).hold
 
 
 def _offsets(captured: Captured) -> Sequence[str]:

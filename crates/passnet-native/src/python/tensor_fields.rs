@@ -11,7 +11,7 @@ use pyo3::{
     types::{PyDict, PyType},
 };
 
-const WORD: usize = size_of::<usize>();
+pub(super) const WORD: usize = size_of::<usize>();
 /// Bytes of the objects that are searched. The objects are larger than this in each version of PyTorch 2.
 const PYTHON_BYTES: usize = 4 * WORD;
 const TENSOR_BYTES: usize = 16 * WORD;
@@ -185,6 +185,11 @@ impl TensorFields {
             nbytes: word(storage + self.nbytes),
             references: word(storage + self.references) & u32::MAX as usize,
         })
+    }
+
+    /// Returns the address of PyTorch's own object of a tensor, by the address of its Python object, which is alive.
+    pub(super) fn tensor_at(&self, python: usize) -> Option<usize> {
+        Some(word(python + self.tensor)).filter(|object| is_address(*object))
     }
 
     fn storage_of(&self, tensor: &Bound<'_, PyAny>) -> Option<usize> {
