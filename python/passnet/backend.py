@@ -30,7 +30,7 @@ from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import regions_of
 from passnet._backend.report import GraphReport, Report
-from passnet._backend.sharing import escape_together
+from passnet._backend.sharing import escape_together, left_to_pytorch
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
@@ -164,7 +164,7 @@ class Backend:
     def _authored(self, module: torch.fx.GraphModule, graph: GraphReport) -> Sequence[Pass]:
         """Returns the author's passes for the operations of a graph that the known passes do not replace."""
         try:
-            authored = author_passes(module.graph, self.store)
+            authored = author_passes(module.graph, self.store, left=left_to_pytorch(module.graph))
         except NotAuthoredError as error:
             graph.not_authored = str(error)
             return ()

@@ -297,7 +297,7 @@ def test_writes_to_values_that_nothing_reads_are_no_difference(reads: bool, monk
 @torch.no_grad()
 def test_a_region_that_is_refused_as_a_whole_is_tried_in_parts(monkeypatch: pytest.MonkeyPatch):
     """A kernel cannot give a result and a view of it that share memory. It gives the result."""
-    monkeypatch.setattr("passnet._compile.build.views_of_one_value", lambda _: set())
+    monkeypatch.setattr("passnet._compile.build.left_to_pytorch", lambda _: set())
 
     def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         y = torch.relu(x * 2 + 1) * 3

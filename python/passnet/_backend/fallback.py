@@ -267,8 +267,22 @@ def _tensor_places(values: Sequence[Any]) -> list[int]:
 
 
 def _typed(values: Sequence[Any]) -> list[tuple[type, Any]]:
-    # With the type, because 1, 1.0 and True are equal. With `repr`, because 0.0 and -0.0 are equal.
-    return [(type(value), repr(value) if isinstance(value, float) else value) for value in values]
+    # With the type, because 1, 1.0 and True are equal. With `repr`, because 0.0 and -0.0 are equal. Tensors cannot be compared; calls with
+    # a tuple of tensors are all refused.
+    return [(type(value), "" if _holds_tensors(value) else _comparable(value)) for value in values]
+
+
+def _comparable(value: Any) -> Any:
+    return repr(value) if isinstance(value, float) else value
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Returns whether a value is a sequence or dictionary that has a tensor. A pattern takes it for a tensor if it only indexes it."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return isinstance(value, (tuple, list)) and any(
+        isinstance(item, torch.Tensor) or _holds_tensors(item) for item in value
+    )
 
 
 def _autocast() -> tuple | None:
@@ -282,6 +296,8 @@ def _unfit(rule: Pass, values: Sequence[Any]) -> Refusal | None:
     """Returns the reason why no pass can be used for such tensors; None if a pass can be used."""
     devices = set()
     for name, value in zip(rule.parameters, values, strict=True):
+        if _holds_tensors(value):
+            return Refusal("tensor", f"`{name}` is a `{type(value).__name__}` of tensors")
         if not isinstance(value, torch.Tensor):
             continue
         if fault := _fault(value):

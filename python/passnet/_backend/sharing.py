@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.fx
@@ -44,28 +45,63 @@ def escape_together(node: torch.fx.Node) -> bool:
     return sum(_is_result(value) for value in results) >= 2
 
 
-def views_of_one_value(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """Returns the views that are results of a graph, or lead to results, if several results have the memory of one value.
+def left_to_pytorch(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """Returns the nodes that PyTorch has to compute so that results of a graph are the same objects, or share memory, as in eager mode.
 
-    Memory is known by the values that Dynamo noted (`example_value`). Values in the memory of inputs are left out.
+    A kernel writes each result into memory of its own. These nodes copy nothing: they lead from a value to a result that has the memory
+    of another result or of an input. Dynamo noted the objects and their memory (`example_value`). Views of inputs that the author knows
+    are left out, because its passes make them as views.
     """
     results = graph.output_node().all_input_nodes
     inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
+    of_inputs = {known for node in inputs if (known := _memory(node)) is not None}
     memory = [known for node in results if (known := _memory(node)) is not None]
-    shared = {known for known in memory if memory.count(known) > 1} - {_memory(node) for node in inputs}
-    views: set[torch.fx.Node] = set()
+    shared = {known for known in memory if memory.count(known) > 1}
+    seen = [id(node.meta.get("example_value")) for node in (*inputs, *results)]
+    left: set[torch.fx.Node] = set()
     for node in reversed(graph.nodes):
+        if not (node in results or any(user in left for user in node.users)) or not _copies_nothing(node):
+            continue
         # The result of `chunk` and the like has no memory of its own, but its parts have.
-        is_shared = _memory(node) in shared or any(
-            user in views and user.target is operator.getitem for user in node.users
-        )
-        if is_shared and _is_view(node) and (node in results or any(user in views for user in node.users)):
-            views.add(node)
-    return views
+        known = _memory(node)
+        leads = any(user in left and user.target is operator.getitem for user in node.users)
+        if known in of_inputs:
+            # A pass returns a new object, also where the call returns its argument.
+            is_argument = any(
+                node.meta["example_value"] is source.meta.get("example_value") for source in node.all_input_nodes
+            )
+            is_seen = seen.count(id(node.meta["example_value"])) > 1
+            if leads or (is_argument and is_seen) or not _is_known_view(node):
+                left.add(node)
+        elif leads or known in shared:
+            left.add(node)
+    return left
+
+
+def _is_known_view(node: torch.fx.Node) -> bool:
+    """Returns whether the author knows that a node is a view. An item of several results is what the call that gives them is."""
+    source = node.args[0]
+    is_item = node.target is operator.getitem and isinstance(source, torch.fx.Node) and _memory(source) is None
+    return _name(source if is_item else node) in _VIEWS
+
+
+def _copies_nothing(node: torch.fx.Node) -> bool:
+    """Returns whether a call only returns its argument, or views of it."""
+    if node.op not in ("call_method", "call_function") or not node.args or writes(node) or node.kwargs.get("inplace"):
+        return False
+    if _is_view(node):
+        return True
+    known = {_memory(source) for source in node.all_input_nodes} - {None}
+    value = node.meta.get("example_value")
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return bool(known) and all(isinstance(part, torch.Tensor) and _memory_of(part) in known for part in parts)
 
 
 def _memory(node: torch.fx.Node) -> int | None:
-    value = node.meta.get("example_value")
+    return _memory_of(node.meta.get("example_value"))
+
+
+def _memory_of(value: Any) -> int | None:
     # Values within `vmap` have no storage.
     is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
     return value.untyped_storage()._cdata if is_dense and torch._C._has_storage(value) else None

@@ -17,7 +17,7 @@ from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.regions import Judge, Region, call_directly, difference_of, direct, drop, regions_of
-from passnet._backend.sharing import may_share_results, views_of_one_value
+from passnet._backend.sharing import left_to_pytorch, may_share_results
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
@@ -74,7 +74,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     # Kept unchanged. The rewritten graph is compared with it, and it runs if the rewritten graph is slower.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     # A kernel cannot write two results into the same memory, so such results stay views that PyTorch makes.
-    views = views_of_one_value(module.graph)
+    views = left_to_pytorch(module.graph)
     with captured.undisturbed() as example:
         note_strides(module, example)
     with captured.undisturbed() as example:

@@ -35,9 +35,10 @@ def output_layouts(
 
     Leaves number the outputs of the graph (`returned`), then the inputs, then `state`. Raises `NotCapturedError` and `LayoutError`.
     """
-    numbers: dict[int, int] = {}
-    for number, value in enumerate((*returned, *inputs, *state)):
-        numbers.setdefault(id(value), number)
+    # A result that is an argument or a tensor of the model stays this object, however the graph computes it. Of equal outputs, the first counts.
+    values = [*returned, *inputs, *state]
+    own = range(len(returned), len(values))
+    numbers = {id(values[number]): number for number in (*reversed(range(len(returned))), *reversed(own))}
     assigned, refilled = [*objects.written()], [*objects.refilled()]
     if change := _change(assigned, refilled):
         owner = _owner(arguments)

@@ -196,6 +196,7 @@ fn sharing(typed: &TypedGraph, call: &Call<'_>, is_expressed: bool) -> Sharing {
             let Some((from, to)) = from.zip(typed.tensor(call.value)) else { return Sharing::Anything };
             let is_shared = match call.name {
                 "reshape" | "reshape_as" | "flatten" => can_view(from, &to.shape),
+                "to" if asks_for_copy(call) => false,
                 _ => from == to,
             };
             if is_shared { Sharing::Subject } else { Sharing::Nothing }
@@ -206,6 +207,13 @@ fn sharing(typed: &TypedGraph, call: &Call<'_>, is_expressed: bool) -> Sharing {
         _ if is_expressed => Sharing::Nothing,
         _ => Sharing::Anything,
     }
+}
+
+/// Returns whether a call of `to` has `copy=True`: the result is a copy even if its type is that of the argument.
+fn asks_for_copy(call: &Call<'_>) -> bool {
+    // `to(dtype, non_blocking, copy)`, `to(tensor, non_blocking, copy)` and `to(device, dtype, non_blocking, copy)`.
+    let place = if matches!(call.positional().get(2), Some(Arg::Bool(_))) { 3 } else { 4 };
+    matches!(call.arg(place, "copy"), Some(Arg::Bool(true)))
 }
 
 fn has_tensor_key(typed: &TypedGraph, call: &Call<'_>) -> bool {
