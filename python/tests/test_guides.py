@@ -127,12 +127,14 @@ def test_the_guide_to_reinforcement_learning_rewards_what_is_right(tmp_path: Pat
     assert ["right" in line for line in lines] == [False, True, True]
 
 
+@pytest.mark.long
 def test_the_guide_to_leaderboards_ends_in_pages(tmp_path: Path):
     printed = run_guide("docs/guides/leaderboard.md", tmp_path)
     assert "shared by evaluation and training: 0 structures, 0 op sequences" in printed
     assert "fuse" in (tmp_path / "pages/index.html").read_text()
 
 
+@pytest.mark.long
 def test_the_guide_to_compilers_ends_in_a_comparison(tmp_path: Path):
     printed = run_guide("docs/guides/compiler.md", tmp_path)
     assert "compiler:tidy.py" in printed
@@ -140,6 +142,7 @@ def test_the_guide_to_compilers_ends_in_a_comparison(tmp_path: Path):
     assert re.search(r",(correct|unstable),", rows), rows
 
 
+@pytest.mark.long
 def test_the_guide_to_whole_models_ends_in_figures(tmp_path: Path):
     printed = run_guide("docs/guides/whole-models.md", tmp_path)
     assert "inductor" in printed
