@@ -179,7 +179,7 @@ fn check_forms(score: &'static str, t: i32, per_graph: f64, aggregate: f64) -> R
 }
 
 /// Returns exp of the mean logarithm; 1 if there are no values.
-pub(crate) fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
+pub fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0_usize, 0.0), |(count, sum), value| (count + 1, sum + value.ln()));
     if count == 0 { 1.0 } else { (sum / count as f64).exp() }
 }

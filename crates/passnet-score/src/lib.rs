@@ -44,7 +44,7 @@ mod weights;
 
 pub use compare::{Change, FALSE_DISCOVERIES, GraphChange, RunComparison, ScoreChange};
 pub use error::ScoreError;
-pub use es::{AggregateStatistics, EsSettings, ToleranceScore, tolerance_scores};
+pub use es::{AggregateStatistics, EsSettings, ToleranceScore, geometric_mean, tolerance_scores};
 pub use failure::{ErrorClass, Interpretation};
 pub use gate::{ComparedRuns, ConditionError, GateCondition};
 pub use log::{LogError, LogErrorKind, LogRecord, Quirk, QuirkKind, UpstreamLog, read_log};

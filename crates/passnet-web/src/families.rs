@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use passnet_record::{GraphId, Status, Verdict};
-use passnet_score::{GraphOutcome, Outcomes, PartScore};
+use passnet_record::{GraphId, Verdict};
+use passnet_score::{GraphOutcome, Outcomes, PartScore, geometric_mean};
 
 use crate::{traits::GraphTraits, view::RunView};
 
@@ -82,7 +82,7 @@ pub(crate) fn families(runs: &[&RunView], traits: Option<&BTreeMap<GraphId, Grap
             groups.entry(key).or_default().push(graph);
         }
     }
-    let measured: Vec<MeasuredRun<'_>> = runs.iter().map(|run| MeasuredRun::of(run)).collect();
+    let measured: Vec<MeasuredRun> = runs.iter().map(|run| MeasuredRun::of(run)).collect();
     groups
         .into_iter()
         .map(|((property, _, value), graphs)| Family {
@@ -134,37 +134,28 @@ fn limit(traits: &GraphTraits, eager_ns: f64, is_cpu: bool) -> usize {
     }
 }
 
-/// Verdicts of a run, and the outcomes that its sound score is computed from, by graph.
-struct MeasuredRun<'a> {
-    verdicts: BTreeMap<&'a GraphId, &'a Verdict>,
+/// The outcomes that the scores of a run are computed from, by graph.
+struct MeasuredRun {
     outcomes: BTreeMap<GraphId, GraphOutcome>,
     error_base: f64,
 }
 
-impl<'a> MeasuredRun<'a> {
-    fn of(run: &'a RunView) -> Self {
+impl MeasuredRun {
+    fn of(run: &RunView) -> Self {
         let outcomes = Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at);
         Self {
-            verdicts: run.verdicts.iter().map(|verdict| (&verdict.id, verdict)).collect(),
             outcomes: outcomes.graphs.into_iter().map(|graph| (graph.id.clone(), graph)).collect(),
             error_base: run.score.settings.es.error_base,
         }
     }
 
     fn result(&self, graphs: &[&GraphId]) -> FamilyResult {
-        let found: Vec<&Verdict> = graphs.iter().filter_map(|graph| self.verdicts.get(*graph).copied()).collect();
-        // Times of wrong results do not count as speed.
-        let correct: Vec<&Verdict> =
-            found.iter().copied().filter(|verdict| verdict.status == Status::Correct).collect();
-        let logs: Vec<f64> = correct
-            .iter()
-            .filter_map(|verdict| verdict.scored_timing())
-            .map(|timing| timing.speedup.ratio.ln())
-            .filter(|log| log.is_finite())
-            .collect();
-        let speedup = (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp());
-        let outcomes = graphs.iter().filter_map(|graph| self.outcomes.get(*graph));
-        let part = PartScore::of(outcomes, self.error_base);
+        let found: Vec<&GraphOutcome> = graphs.iter().filter_map(|graph| self.outcomes.get(*graph)).collect();
+        // Times of wrong results do not count as speed. Unstable times do, as in the means of tasks and of the run.
+        let correct: Vec<&GraphOutcome> = found.iter().copied().filter(|graph| graph.failure.is_none()).collect();
+        let ratios = || correct.iter().filter_map(|graph| graph.eager).map(|eager| eager.ratio);
+        let speedup = ratios().next().map(|_| geometric_mean(ratios()));
+        let part = PartScore::of(found.iter().copied(), self.error_base);
         FamilyResult { speedup, correct: correct.len(), graphs: found.len(), part }
     }
 }

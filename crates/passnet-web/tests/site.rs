@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use passnet_graph::Graph;
 use passnet_record::{
-    ContentId, CurveEvent, CurvePoint, GraphId, Remark, SourceFile, TRAINING_VERSION, TrainingScores,
+    ContentId, CurveEvent, CurvePoint, GraphId, Remark, SourceFile, Status, TRAINING_VERSION, TrainingScores,
 };
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use passnet_web::{
@@ -309,4 +309,16 @@ fn pages_are_as_reviewed() {
     let task = PageId::at("task/demo-1.0/gelu-mul.html", &site).expect("the fixture has the task");
     insta::assert_snapshot!("task", content(&site.render(task, &Shelves)));
     insta::assert_snapshot!("comparison", content(&site.render(PageId::Compare(1, 2), &Shelves)));
+}
+
+#[test]
+fn a_family_counts_unstable_times_as_the_mean_of_the_run_does() {
+    let mut run = fixture::runs().pop().expect("the fixture has runs");
+    run.verdicts.retain(|verdict| verdict.status == Status::Unstable);
+    let outcomes = Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at);
+    run.score = ScoreReport::new(&outcomes, &ScoreSettings::default()).expect("there is a graph");
+    assert_eq!(run.score.tally.geomean_speedup, Some(1.4));
+    let page = content(&Site::new(vec![run], Vec::new(), None).render(PageId::Suite(0, 0), &Shelves));
+    let (_, families) = page.split_once("By family").expect("the graph has a time");
+    assert!(families.contains("<strong>1.40</strong>"), "{families}");
 }

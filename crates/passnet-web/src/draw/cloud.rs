@@ -12,9 +12,9 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
 const AXIS: f64 = 42.0;
 const LEGEND_ROW: f64 = 18.0;
-const LEGEND_COLUMNS: usize = 3;
+const LEGEND_COLUMNS: usize = 2;
 /// Letters of a name in the legend.
-const LEGEND_CHARS: usize = 24;
+const LEGEND_CHARS: usize = 42;
 /// Marks of one run; of more graphs, as many spread over all.
 const MAX_MARKS: usize = 300;
 

@@ -8,7 +8,8 @@ use crate::format::{counted, duration, ratio};
 
 const WIDTH: f64 = 640.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 10.0;
+/// Half of the last label of an axis.
+const RIGHT: f64 = 22.0;
 const TOP: f64 = 10.0;
 const HEIGHT: f64 = 150.0;
 const AXIS: f64 = 34.0;
