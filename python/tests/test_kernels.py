@@ -314,3 +314,14 @@ def test_symbolic_tracing_records_launches():
     assert torch.equal(traced(x), 2 * x)
     with pytest.raises(kernels.KernelArgumentError):
         double(x, "text", 5)
+
+
+@pytest.mark.parametrize("call", ["std::hermitef(2u, 1.0f)", "std::expintf(1.0f)", "std::comp_ellint_1f(0.1f)"])
+def test_special_functions_of_mathematics_are_declared(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Sources that do not name such functions are compiled without their declarations, which take time."""
+    monkeypatch.setenv(_compile.CACHE_VARIABLE, str(tmp_path))
+    # Declared but not called: the functions themselves report errors through exceptions, which kernels may not have.
+    scale = kernels.cpp(f"using result = decltype({call});\n{SCALE}", SCALE_SIGNATURE)
+    out = torch.empty(2)
+    scale(torch.ones(2), out, 2, 3.0)
+    assert out.tolist() == [3.0, 3.0]

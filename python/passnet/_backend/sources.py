@@ -28,11 +28,13 @@ def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]
     with _lock:
         digests = {hashlib.sha256(text.encode()).hexdigest()[:24]: named for named in texts for text in [named[1]]}
         new = {digest: named for digest, named in digests.items() if digest not in _passes}
-        # Compilers run in parallel. Patterns are traced one after another, because tracing patches functions of torch.
+        # Compilers run in parallel. The longest texts take the most time and come first, so that no core has one of them at the end alone.
+        order = sorted(new, key=lambda digest: -len(new[digest][1]))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            modules = list(pool.map(_module, new, (text for _, text in new.values())))
-        for (digest, (name, _)), module in zip(new.items(), modules, strict=True):
-            _passes[digest] = _pass(name, module)
+            modules = dict(zip(order, pool.map(_module, order, (new[digest][1] for digest in order)), strict=True))
+        # Patterns are traced one after another, because tracing patches functions of torch.
+        for digest, (name, _) in new.items():
+            _passes[digest] = _pass(name, modules[digest])
         loaded = [(name, _passes[digest]) for digest, (name, _) in digests.items()]
     passes = [_named(rule, name) for name, rule in loaded if isinstance(rule, Pass)]
     return passes, [fault for _, fault in loaded if isinstance(fault, str)]

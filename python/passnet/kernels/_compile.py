@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -24,6 +25,11 @@ CACHE_VARIABLE = "PASSNET_KERNEL_CACHE"
 _PRELUDE = Path(__file__).with_name("prelude.hpp").read_text()
 # Text of the header that sources include as `<passnet/vectors.hpp>`.
 _VECTORS = Path(__file__).with_name("vectors.hpp").read_text()
+# Parts of the headers of libstdc++ that take a quarter of the time of a usual kernel and that it does not use: special functions of
+# mathematics, and algorithms with execution policies. Their include guards are defined, so they are left out.
+_LEAN = "#define _GLIBCXX_BITS_SPECFUN_H 1\n#define _PSTL_GLUE_ALGORITHM_DEFS_H 1\n"
+# A source with one of these words may use them, or include other headers that do.
+_WIDE = re.compile(r"beta|bits/|ellint|execution|expint|cyl_|hermite|laguerre|legendre|pstl|riemann|sph_|assoc_")
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -33,7 +39,8 @@ def load(source: str, signatures: Sequence[tuple[str, str]], flags: Sequence[str
     Raises `KernelCompileError`, and `KernelRefusedError` for code that kernels may not have.
     """
     mark = f"passnet_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    text = _native.kernel_text(_PRELUDE, source, mark, list(signatures))
+    prelude = _PRELUDE if _WIDE.search(source) else _LEAN + _PRELUDE
+    text = _native.kernel_text(prelude, source, mark, list(signatures))
     if not _native.kernels_are_judged():
         return _native.KernelLibrary.unjudged(str(_linked(text, flags)))
     place = _place(text, flags, "o")
