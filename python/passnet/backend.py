@@ -22,6 +22,7 @@ import torch._dynamo
 import torch.fx
 from torch.autograd import forward_ad
 
+from passnet import _native
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
 from passnet._backend.directories import load_directory
@@ -30,7 +31,7 @@ from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import regions_of
 from passnet._backend.report import GraphReport, Report
-from passnet._backend.sharing import escape_together, left_to_pytorch
+from passnet._backend.sharing import escape_together, left_to_pytorch, written_inputs
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
@@ -74,7 +75,12 @@ class Backend:
         self._warned: dict[str, set[str]] = {rule.name: set() for rule in self.passes}
 
     def __call__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
-        return keeps_modes(self._compiled(module, example_inputs), module.graph)
+        written = written_inputs(module.graph) if self.falls_back and len(example_inputs) > 1 else []
+        if not written:
+            return keeps_modes(self._compiled(module, example_inputs), module.graph)
+        plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        run = self._compiled(module, example_inputs)
+        return keeps_modes(_unless_shared(run, plain.forward, written, len(example_inputs)), module.graph)
 
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
@@ -186,6 +192,23 @@ class Backend:
         else:
             message = "the backend `passnet` has neither passes nor an author; give `options={'passes': DIRECTORY}`"
         warn(message)
+
+
+def _unless_shared(
+    run: Callable[..., Any], plain: Callable[..., Any], written: Sequence[int], count: int
+) -> Callable[..., Any]:
+    """Returns a function that runs `plain` where a written input shares memory with another one of `count` inputs, and `run` elsewhere.
+
+    Passes take inputs for separate memory: a kernel may read one of them after the graph has written to another.
+    """
+    order = sorted(range(count), key=lambda place: place not in written)
+    share_memory, number = _native.share_memory, len(written)
+
+    def call(*values: Any) -> Any:
+        shares = share_memory(tuple([values[place] for place in order]), number)
+        return (plain if shares else run)(*values)
+
+    return call
 
 
 def passnet(

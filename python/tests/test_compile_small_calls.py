@@ -163,11 +163,14 @@ def test_calls_that_write_and_calls_without_verification_are_not_timed(monkeypat
 
 
 def test_calls_that_write_to_arguments_are_timed_with_copies():
-    compiled, x = passnet.compile(lambda x, y: y + x["x"].add_(1)), torch.zeros(3)
-    compiled({"x": x}, x[:1])
+    compiled, x, y = passnet.compile(lambda x, y: y + x["x"].add_(1)), torch.zeros(3), torch.ones(1)
+    compiled({"x": x}, y)
     assert torch.equal(x, torch.ones(3))
     assert compiled.report().specialisations[0].call_ns is not None
     for number in range(2, 5):
+        assert torch.equal(compiled({"x": x}, y), torch.full((3,), 1.0 + number))
+    # The second argument is part of the first one, which copies would not be.
+    for number in range(5, 8):
         assert torch.equal(compiled({"x": x}, x[:1]), torch.full((3,), 2.0 * number))
 
 

@@ -4,6 +4,7 @@ mod author;
 mod confine;
 mod facts;
 mod launch;
+mod overlap;
 mod poison;
 mod sample;
 mod temporaries;
@@ -24,6 +25,7 @@ use launch::{
     judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
     kernels_are_judged, protect_inputs, set_kernel_hook,
 };
+use overlap::share_memory;
 use passnet_graph::matching::match_json;
 use poison::overwrite;
 use tensor_types::TensorTypes;
@@ -126,6 +128,6 @@ mod native {
         judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
         kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces, protect_inputs, record_violation,
         recorded_violations, restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels,
-        set_kernel_hook, time_calls, unshare_child_pid_namespace, write_passes,
+        set_kernel_hook, share_memory, time_calls, unshare_child_pid_namespace, write_passes,
     };
 }

@@ -1,4 +1,4 @@
-"""Decides whether the caller can notice that results of a replaced region share memory with each other."""
+"""Memory that results of a graph share, and arguments that a graph writes to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def may_share_results(node: torch.fx.Node, rule: Pass) -> bool:
     results = rule.pattern.output_node().args[0]
     if not isinstance(results, (tuple, list)) or len(results) < 2 or not escape_together(node):
         return False
-    roots = [_root(value) for value in results if isinstance(value, torch.fx.Node)]
+    roots = [root_of(value) for value in results if isinstance(value, torch.fx.Node)]
     return len({*roots}) < len(roots)
 
 
@@ -107,7 +107,8 @@ def _memory_of(value: Any) -> int | None:
     return value.untyped_storage()._cdata if is_dense and torch._C._has_storage(value) else None
 
 
-def _root(node: torch.fx.Node) -> torch.fx.Node:
+def root_of(node: torch.fx.Node) -> torch.fx.Node:
+    """Returns the value that a node is a view of, judged by the names of the functions that are called."""
     while _is_view(node) and isinstance(node.args[0], torch.fx.Node):
         node = node.args[0]
     return node
@@ -126,6 +127,46 @@ def _views_of(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
 
 def _is_view(node: torch.fx.Node) -> bool:
     return node.op in ("call_method", "call_function") and bool(node.args) and _name(node) in _VIEWS
+
+
+def written_inputs(graph: torch.fx.Graph) -> list[int]:
+    """Returns the positions of the inputs that a graph may write to. Dynamo noted the memory of values (`example_value`)."""
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    targets = [target for node in graph.nodes for target in _write_targets(node)]
+    memory = {_memory(target) for target in targets}
+    # Without the memory of a target, it may be that of any input.
+    is_known = None not in memory
+    return [place for place, node in enumerate(inputs) if node in targets or not is_known or _memory(node) in memory]
+
+
+def _write_targets(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """Returns the arguments that a call may write to."""
+    if node.op not in ("call_method", "call_function", "call_module"):
+        return []
+    if node.op == "call_module" or _is_mutable(node.target):
+        return list(node.all_input_nodes)
+    name = _name(node)
+    # Running statistics, of which PyTorch counts no writes.
+    found: list[Any] = list(node.all_input_nodes) if name in ("batch_norm", "instance_norm") else []
+    if "out" in node.kwargs:
+        found += [node.kwargs["out"]] if isinstance(node.kwargs["out"], torch.fx.Node) else node.kwargs["out"]
+    # Functions take the flag `inplace` by name or by place.
+    if writes(node) or node.kwargs.get("inplace") or (node.op == "call_function" and True in map(_is_true, node.args)):
+        found += node.args[:1]
+    return [value for value in found if isinstance(value, torch.fx.Node)]
+
+
+def _is_mutable(target: Any) -> bool:
+    """Returns whether an operator that is registered with PyTorch, also by another library, may write to its arguments."""
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        return any(_is_mutable(getattr(target, name)) for name in target.overloads())
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable
+    return isinstance(target, torch._ops.HigherOrderOperator)
+
+
+def _is_true(value: Any) -> bool:
+    return value is True
 
 
 def writes(node: torch.fx.Node) -> bool:

@@ -27,6 +27,7 @@ from passnet._compile.decompose import decompose
 from passnet._compile.freeze import freeze
 from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal, unused_draws
 from passnet._compile.options import Options
+from passnet._compile.overlap import REASON, shares_written_memory
 from passnet._compile.report import Specialisation, described
 from passnet._compile.strides import note_strides
 from passnet._passes.load import Pass
@@ -60,6 +61,9 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     """Rewrites, verifies and records a captured call. `pool` is the memory for a CUDA graph; None if no CUDA graph is wanted."""
     started = time.perf_counter()
     report = Specialisation([described(tensor) for tensor in captured.inputs], _operations(captured.module), 0.0)
+    if shares_written_memory(captured):
+        report.notes.append(f"PyTorch runs the graph: {REASON}")
+        return Built(_with_state(captured.module.forward, captured.state), report, None)
     # If the call becomes a CUDA graph, the host's share of its time does not count.
     on_device = pool is not None and refusal(captured) is None
     if options.freeze:

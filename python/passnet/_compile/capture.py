@@ -20,6 +20,7 @@ from torch._guards import TracingContext
 from passnet._backend import triton_ready
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
+from passnet._backend.sharing import root_of
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
 from passnet._compile.guards import facts_read
@@ -241,12 +242,13 @@ def _is_small(value: Any) -> bool:
 def _statistics(graph: torch.fx.Graph, values: Sequence[Any]) -> list[int]:
     """Returns the positions of running statistics that a normalisation may write to. PyTorch does not count these writes."""
     places = [node for node in graph.nodes if node.op == "placeholder"]
+    norms = [node for node in graph.nodes if "norm" in str(getattr(node.target, "__name__", node.target))]
+    # The statistics may be views of an argument.
+    given = {root_of(value) for node in norms for value in node.all_input_nodes}
     return [
         number
         for number, (node, value) in enumerate(zip(places, values, strict=True))
-        if isinstance(value, torch.Tensor)
-        and not isinstance(value, torch.nn.Parameter)
-        and any("norm" in str(getattr(user.target, "__name__", user.target)) for user in node.users)
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter) and node in given
     ]
 
 

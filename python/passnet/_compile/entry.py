@@ -16,6 +16,7 @@ from passnet._compile.capture import Captured
 from passnet._compile.facts import buffers_and_modes
 from passnet._compile.layout import Assigned, Code, Constant, Layout, Leaf, Refilled
 from passnet._compile.layout import Sequence as Items
+from passnet._compile.overlap import places, shares_written_memory
 from passnet.kernels._prepared import signature_check
 
 # Calls that the model runs without checks, per call with checks. The period, one call more, is a prime number, so that calls of several
@@ -63,6 +64,7 @@ def make_entry(
     native += _offsets(captured)
     if types := _types(captured):
         native.append(f"{code.name(types)}()")
+    native += _sharing(captured, code)
     arguments = ", ".join(_variable(number) for number in captured.used)
     miss, call = code.name(MISS), code.name(run)
 
@@ -214,6 +216,16 @@ def _offsets(captured: Captured) -> Sequence[str]:
     numbers = {id(tensor): number for number, tensor in enumerate(captured.inputs)}
     placed = {numbers[id(tensor)]: tensor for tensor in captured.facts.placed}
     return [f"{_variable(number)}.storage_offset() == {tensor.storage_offset()}" for number, tensor in placed.items()]
+
+
+def _sharing(captured: Captured, code: Code) -> Sequence[str]:
+    """Returns a check that written arguments share memory with others if and only if they did in the captured call."""
+    if not captured.mutated or len(captured.example) < 2:
+        return []
+    order, written = places(captured)
+    names = [*(_variable(number) for number in captured.used), *(code.name(tensor) for tensor in captured.state)]
+    values = ", ".join(names[place] for place in order)
+    return [f"{code.name(_native.share_memory)}(({values}), {written}) is {shares_written_memory(captured)}"]
 
 
 def _write(effect: Assigned | Refilled, code: Code, leaf: Callable[[int], str]) -> Sequence[str]:

@@ -17,6 +17,7 @@ from passnet._backend.stages import Stages
 from passnet._backend.stopwatch import compare_times
 from passnet._compile.capture import Captured
 from passnet._compile.options import Options
+from passnet._compile.overlap import REASON, shares_written_memory
 from passnet._compile.report import Specialisation, described
 from passnet._passes.load import Pass
 from passnet.kernels._errors import is_fatal
@@ -34,6 +35,9 @@ def build_training(
     stages = Stages(known, store, author=options.author is not None, verify=options.verify)
     plain: Run = keeps_modes(captured.module.forward, captured.module.graph)
     run = plain
+    if shares_written_memory(captured):
+        report.left = REASON
+        return _with_state(run, captured.state), report
     try:
         with ModesKept():
             compiled = stages.differentiable(captured.module, captured.example)

@@ -187,6 +187,13 @@ impl TensorFields {
         })
     }
 
+    /// Returns the first address of a tensor's storage and the address after its end, on any device. `None` for a tensor without storage.
+    pub(super) fn memory(&self, tensor: &Bound<'_, PyAny>) -> Option<(usize, usize)> {
+        let storage = self.storage_of(tensor)?;
+        let start = word(storage + self.data);
+        Some((start, start.saturating_add(word(storage + self.nbytes))))
+    }
+
     /// Returns the address of PyTorch's own object of a tensor, by the address of its Python object, which is alive.
     pub(super) fn tensor_at(&self, python: usize) -> Option<usize> {
         Some(word(python + self.tensor)).filter(|object| is_address(*object))
