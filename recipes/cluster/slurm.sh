@@ -25,6 +25,8 @@ port=$((20000 + SLURM_JOB_ID % 20000))
 head_node=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | awk 'NR == 1')
 head_ip=$(srun --nodes=1 --ntasks=1 --nodelist="$head_node" hostname --ip-address | awk '{print $1}')
 
+# Ray gives its workers the niceness 15, at which other processes of the machine would take cores from measurements.
+export RAY_worker_niceness=0
 # `--block` keeps each in its step: Slurm ends them with the job, and nothing is ended by name.
 srun --overlap --nodes=1 --ntasks=1 --nodelist="$head_node" \
     ray start --head --node-ip-address="$head_ip" --port="$port" --block &
