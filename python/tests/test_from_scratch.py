@@ -176,6 +176,7 @@ def test_no_pass_is_an_answer():
     assert files_of("garbage", PROMPT)[ORDER_FILE] != "[]\n"
 
 
+@pytest.mark.long
 def test_the_first_answer_that_matches_is_handed_in(suite, tmp_path):
     from lessons import write_passes
 
@@ -269,6 +270,7 @@ def test_a_launch_is_written_as_the_division_that_it_is():
     assert compact('"""One kernel."""\n\n# A comment.\n' + rows) == rows
 
 
+@pytest.mark.long
 def test_all_steps(suite, tmp_path):
     script(
         "variants.py", suite / "train", tmp_path / "variants", "--ranges", 2, "--extents", 1, "--avoid", suite / "eval"

@@ -114,6 +114,7 @@ def test_the_guide_to_clusters_runs_on_one_machine(tmp_path: Path):
     assert list((tmp_path / "data").rglob("*.parquet"))
 
 
+@pytest.mark.long
 def test_the_guide_to_language_models_ends_in_training_data(tmp_path: Path):
     with ScriptedModel(hand_written()) as model:
         printed = run_guide("docs/guides/language-model.md", tmp_path, MODEL_URL=model.url, OUT=str(tmp_path / "out"))
