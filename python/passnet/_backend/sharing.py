@@ -145,13 +145,19 @@ def _write_targets(node: torch.fx.Node) -> list[torch.fx.Node]:
         return []
     if node.op == "call_module" or _is_mutable(node.target):
         return list(node.all_input_nodes)
-    name = _name(node)
-    # Running statistics, of which PyTorch counts no writes.
-    found: list[Any] = list(node.all_input_nodes) if name in ("batch_norm", "instance_norm") else []
+    found: list[Any] = []
+    if _name(node) in ("batch_norm", "instance_norm"):
+        # The sixth argument says whether the statistics of the batch are used. Then the call writes to the running statistics.
+        uses_batch = node.args[5] if len(node.args) > 5 else node.kwargs.get("training")
+        found += [] if uses_batch is False else node.all_input_nodes
     if "out" in node.kwargs:
         found += [node.kwargs["out"]] if isinstance(node.kwargs["out"], torch.fx.Node) else node.kwargs["out"]
     # Functions take the flag `inplace` by name or by place.
-    if writes(node) or node.kwargs.get("inplace") or (node.op == "call_function" and True in map(_is_true, node.args)):
+    if (
+        writes(node)
+        or node.kwargs.get("inplace")
+        or (node.op == "call_function" and any(value is True for value in node.args))
+    ):
         found += node.args[:1]
     return [value for value in found if isinstance(value, torch.fx.Node)]
 
@@ -163,10 +169,6 @@ def _is_mutable(target: Any) -> bool:
     if isinstance(target, torch._ops.OpOverload):
         return target._schema.is_mutable
     return isinstance(target, torch._ops.HigherOrderOperator)
-
-
-def _is_true(value: Any) -> bool:
-    return value is True
 
 
 def writes(node: torch.fx.Node) -> bool:
