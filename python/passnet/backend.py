@@ -80,7 +80,7 @@ class Backend:
             return keeps_modes(self._compiled(module, example_inputs), module.graph)
         plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
         run = self._compiled(module, example_inputs)
-        return keeps_modes(_unless_shared(run, plain.forward, written, len(example_inputs)), module.graph)
+        return keeps_modes(_unless_shared(run, plain.forward, written), module.graph)
 
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
@@ -194,21 +194,13 @@ class Backend:
         warn(message)
 
 
-def _unless_shared(
-    run: Callable[..., Any], plain: Callable[..., Any], written: Sequence[int], count: int
-) -> Callable[..., Any]:
-    """Returns a function that runs `plain` where a written input shares memory with another one of `count` inputs, and `run` elsewhere.
+def _unless_shared(run: Callable[..., Any], plain: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:
+    """Returns a function that runs `plain` where an input at the places `written` shares memory with another, and `run` elsewhere.
 
     Passes take inputs for separate memory: a kernel may read one of them after the graph has written to another.
     """
-    order = sorted(range(count), key=lambda place: place not in written)
-    share_memory, number = _native.share_memory, len(written)
-
-    def call(*values: Any) -> Any:
-        shares = share_memory(tuple([values[place] for place in order]), number)
-        return (plain if shares else run)(*values)
-
-    return call
+    share_memory = _native.share_memory
+    return lambda *values: (plain if share_memory(values, written) else run)(*values)
 
 
 def passnet(

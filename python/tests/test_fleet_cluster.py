@@ -70,7 +70,7 @@ def test_faults_change_nothing_in_the_set_of_verdicts(tmp_path: Path):
     driver.kill()
     driver.communicate()
     # Nothing outlives it: neither Ray, nor stations, nor their workers.
-    wait_for(lambda: all(is_zombie(pid) for pid in everything), 120)
+    wait_for(lambda: all(is_zombie(pid) for pid in everything), 60)
 
     finish(start(fleet))
     for author, run in names.items():

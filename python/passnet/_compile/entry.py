@@ -16,7 +16,7 @@ from passnet._compile.capture import Captured
 from passnet._compile.facts import buffers_and_modes
 from passnet._compile.layout import Assigned, Code, Constant, Layout, Leaf, Refilled
 from passnet._compile.layout import Sequence as Items
-from passnet._compile.overlap import places, shares_written_memory
+from passnet._compile.overlap import shares_written_memory
 from passnet.kernels._prepared import signature_check
 
 # Calls that the model runs without checks, per call with checks. The period, one call more, is a prime number, so that calls of several
@@ -222,9 +222,8 @@ def _sharing(captured: Captured, code: Code) -> Sequence[str]:
     """Returns a check that written arguments share memory with others if and only if they did in the captured call."""
     if not captured.mutated or len(captured.example) < 2:
         return []
-    order, written = places(captured)
-    names = [*(_variable(number) for number in captured.used), *(code.name(tensor) for tensor in captured.state)]
-    values = ", ".join(names[place] for place in order)
+    values = ", ".join([*map(_variable, captured.used), *map(code.name, captured.state)])
+    written = tuple(sorted(captured.mutated))
     return [f"{code.name(_native.share_memory)}(({values}), {written}) is {shares_written_memory(captured)}"]
 
 

@@ -7,24 +7,12 @@ PyTorch runs the captured graph.
 
 from __future__ import annotations
 
-import torch
-
 from passnet import _native
 from passnet._compile.capture import Captured
 
 REASON = "arguments that the call writes to share memory with others"
 
 
-def places(captured: Captured) -> tuple[list[int], int]:
-    """Returns the positions of the arguments of the graph, written ones first, and the number of written ones."""
-    count = len(captured.used) + len(captured.state)
-    return sorted(range(count), key=lambda place: place not in captured.mutated), len(captured.mutated)
-
-
 def shares_written_memory(captured: Captured) -> bool:
     """Returns whether an argument that the captured call writes to shares memory with another argument of the graph."""
-    if not captured.mutated:
-        return False
-    example: list[torch.Tensor] = captured.example
-    order, written = places(captured)
-    return _native.share_memory(tuple(example[place] for place in order), written)
+    return _native.share_memory(tuple(captured.example), sorted(captured.mutated))

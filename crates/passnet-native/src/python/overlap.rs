@@ -12,19 +12,22 @@ use super::tensor_fields::TensorFields;
 /// Memory from one address up to another.
 type Range = (usize, usize);
 
-/// Returns whether one of the first `count` values shares a storage, or memory that several storages have, with another value. Values that
-/// are no tensors with a storage share nothing.
+/// Returns whether one of the values at the places `written`, in ascending order, shares a storage, or memory that several storages have,
+/// with another value. Values that are no tensors with a storage share nothing.
+///
+/// # Errors
+/// If there is no value at one of the places.
 #[pyfunction]
-pub(super) fn share_memory(values: &Bound<'_, PyTuple>, count: usize) -> PyResult<bool> {
+#[expect(clippy::needless_pass_by_value, reason = "Python's arguments are converted to a value")]
+pub(super) fn share_memory(values: &Bound<'_, PyTuple>, written: Vec<usize>) -> PyResult<bool> {
     let fields = TensorFields::get(values.py());
-    let mut written = Vec::with_capacity(count);
-    let mut values = values.iter();
-    for value in values.by_ref().take(count) {
-        written.extend(range(fields, &value)?);
+    let mut ranges = Vec::with_capacity(written.len());
+    for &place in &written {
+        ranges.extend(range(fields, &values.get_item(place)?)?);
     }
-    let Some(written) = Written::of(written) else { return Ok(true) };
-    for value in values {
-        if range(fields, &value)?.is_some_and(|other| written.meets(other)) {
+    let Some(ranges) = Written::of(ranges) else { return Ok(true) };
+    for (place, value) in values.iter().enumerate() {
+        if written.binary_search(&place).is_err() && range(fields, &value)?.is_some_and(|other| ranges.meets(other)) {
             return Ok(true);
         }
     }
