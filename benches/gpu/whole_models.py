@@ -52,6 +52,7 @@ def main() -> None:
     until = time.monotonic() + options.seconds
     options.out.mkdir(parents=True, exist_ok=True)
     _about(options)
+    options.also = [compiler for compiler in options.also if _can_run(compiler, options.device)]
     capture = None if options.samples else _start_capture(options)
     _import_all(options)
     samples = options.samples or _captured(capture, options)
@@ -82,6 +83,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=max(2, (os.cpu_count() or 2) * 5 // 8), help="processes at a time")
     parser.add_argument("--inputs-every", type=int, default=5, help="each N-th model also with weights as inputs")
     parser.add_argument("--tuned", action="store_true", help="smallest models first, each with the modes that tune")
+    parser.add_argument(
+        "--also", nargs="*", default=[], help="further compilers of `python/passnet/_compilers`, such as thunder"
+    )
     parser.add_argument("--tune", type=int, default=2, help="models for the mode that tunes, at the end")
     parser.add_argument("--work", type=Path, default=Path("/tmp/whole-models"), help="folder for samples and caches")
     parser.add_argument("--no-rehearsal", action="store_true", help="compile nothing before the first model")
@@ -96,6 +100,16 @@ def _about(options: argparse.Namespace) -> None:
         gpus = [line.partition(" (")[0] for line in listed.stdout.splitlines()]
     about = {"torch": torch.__version__, "python": sys.version.split()[0], "gpus": gpus, "cores": os.cpu_count()}
     (options.out / "about.json").write_text(json.dumps(about) + "\n")
+
+
+def _can_run(compiler: str, device: str) -> bool:
+    """Asks in another process, because the question imports the compiler."""
+    command = [sys.executable, "-m", "passnet._compilers", compiler, device]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    reason = asked.stdout.strip() or (asked.stderr.strip() if asked.returncode else "")
+    if reason:
+        print(f"{compiler} cannot run: {reason}", flush=True)
+    return not reason
 
 
 def _start_capture(options: argparse.Namespace) -> subprocess.Popen[str]:
@@ -167,15 +181,16 @@ def _chains(options: argparse.Namespace, samples: Path, models: Sequence[str]) -
         return Chain(name, parts, device, limit, work, functools.partial(shutil.rmtree, cache, ignore_errors=True))
 
     chains = []
+    also = [(compiler,) for compiler in options.also]
     if options.tuned:
         # Tuning takes longest, so it begins first.
         return [
             chain(number, name, "static", sides, TUNING_SECONDS if "max-autotune" in sides else PART_SECONDS)
             for number, name in enumerate(models)
-            for sides in reversed(TUNED_SIDES)
+            for sides in (*reversed(TUNED_SIDES), *also)
         ]
     for number, name in enumerate(models):
-        chains += [chain(number, name, "static", sides, PART_SECONDS) for sides in SIDES]
+        chains += [chain(number, name, "static", sides, PART_SECONDS) for sides in (*SIDES, *also)]
         if options.inputs_every and number % options.inputs_every == 0:
             chains += [chain(number, name, "inputs", sides, PART_SECONDS) for sides in INPUTS_SIDES]
     smallest = sorted(models, key=lambda name: (samples / name / "model.py").stat().st_size)[: options.tune]

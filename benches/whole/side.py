@@ -17,9 +17,10 @@ from torch._inductor import select_algorithm
 from torch._inductor.runtime import triton_heuristics
 
 import passnet
+from passnet import _compilers
 from passnet._backend import stopwatch
 from passnet._compile.compiled import Compiled
-from passnet._compilers import cudagraphs
+from whole import page
 from whole.captured import Sample
 from whole.tolerances import STEPS, TOLERANCES, tolerance
 
@@ -72,9 +73,9 @@ def side_of(module: torch.nn.Module, side: str) -> Side:
     """Returns the function that a side makes of a module."""
     if side in PASSNET:
         return passnet.compile(module, **PASSNET[side])
-    if side == "cudagraphs":
-        return cudagraphs.compile(module)
-    return torch.compile(module, mode=side, dynamic=False)
+    if side in page.BEST_MODES:
+        return torch.compile(module, mode=side, dynamic=False)
+    return _compilers.load(side).compile(module)
 
 
 def measure(sample: Sample, side: str, turn: Turn) -> dict[str, Any]:
