@@ -97,6 +97,26 @@ def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pas
     return safe
 
 
+def or_pattern(rule: Pass, run: Callable[..., Any], refusals: Refusals) -> Callable[..., Any]:
+    """Returns `run`, the replacement as a function of the values of the pattern's parameters, with a way back to PyTorch.
+
+    If `run` raises an exception before a kernel was launched, PyTorch computes the pattern. This checks nothing else, so the calls
+    must be those that the replacement was compared for.
+    """
+    launches = _native.launches
+    decisions = _Decisions(rule, refusals, verify=False)
+
+    # A new function of this module for each pass. FX calls it by its name.
+    def replacement(*values: Any) -> Any:
+        before = launches()
+        try:
+            return run(*values)
+        except Exception as error:
+            return decisions.after_attempt(error, values, before)
+
+    return replacement
+
+
 class _Decisions:
     """Decides which calls of a pass are left to its pattern."""
 
@@ -125,7 +145,7 @@ class _Decisions:
                 return self.first_call(signature, values)
             else:
                 # Checked in each call, because the signature does not contain whether tensors share memory.
-                refusal = _overlap(self.rule, values, signature.mutated)
+                refusal = overlap(self.rule, values, signature.mutated)
                 if refusal is None:
                     return self.run_in_place(values)
         return self.left(refusal, values)
@@ -143,14 +163,18 @@ class _Decisions:
 
     def run_in_place(self, values: tuple) -> Any:
         """Returns the result of a call that writes to its arguments."""
-        launches = _native.launches()
+        before = _native.launches()
         try:
             return self.run(*values)
         except Exception as error:
-            # A kernel was launched, so the arguments may be partly written, and the pattern would start from wrong values.
-            if _native.launches() != launches:
-                raise
-            return self.after_exception(error, values)
+            return self.after_attempt(error, values, before)
+
+    def after_attempt(self, error: Exception, values: tuple, launches: int) -> Any:
+        """Returns the result of a call that may write to its arguments and raised this exception. `launches` is the count before it."""
+        # If a kernel was launched, the arguments may be partly written, and the pattern would start from wrong values.
+        if _native.launches() != launches:
+            raise error
+        return self.after_exception(error, values)
 
     def learn(self, values: tuple) -> _Signature:
         refusal = _unfit(self.rule, values)
@@ -171,7 +195,7 @@ class _Decisions:
         """Runs pattern and replacement, decides for later calls, and returns the result of PyTorch."""
         effects = effects_of(self.original, values)
         mutated = _tensor_places(values) if effects is None else sorted(effects.mutated)
-        if refusal := _overlap(self.rule, values, mutated):
+        if refusal := overlap(self.rule, values, mutated):
             signature.refusal = refusal
             return self.left(refusal, values)
         # The replacement writes to the caller's tensors first. The copies let PyTorch start from the same contents.
@@ -340,7 +364,7 @@ def _refused(error: Exception) -> Refusal:
     return Refusal("refused", f"its replacement refuses the arguments: {text}")
 
 
-def _overlap(rule: Pass, values: Sequence[Any], mutated: Sequence[int]) -> Refusal | None:
+def overlap(rule: Pass, values: Sequence[Any], mutated: Sequence[int]) -> Refusal | None:
     """Returns a refusal if the pass writes to a tensor that shares memory with another argument."""
     tensors = {place: values[place].untyped_storage()._cdata for place in _tensor_places(values)}
     for place in mutated:

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet._backend.binding import arguments_of, bound_replacement
+from passnet._backend.binding import arguments_of, bound_replacement, unchecked_replacement
 from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
-from passnet._backend.fallback import Refusals
+from passnet._backend.fallback import Refusals, or_pattern, overlap
 from passnet._backend.indices import has_unsafe_indices, is_on_device
 from passnet._backend.precision import copies, exact_results, is_as_precise
 from passnet._backend.sharing import escape_together
@@ -81,9 +81,30 @@ def call_directly(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
     for node, rule in regions_of(module.graph, passes).items():
         origin = getattr(rule, "origin", None)
         arguments = arguments_of(origin) if origin is not None and not hasattr(rule, "refusals") else None
-        if arguments is not None and (node.meta.get(_ON_DEVICE) or not has_unsafe_indices(origin)):
+        if arguments is not None and _needs_no_check(node, origin):
             node.target, node.args = origin.replacement, arguments.of(node.args)
     module.recompile()
+
+
+def call_with_way_back(
+    module: torch.fx.GraphModule, passes: Sequence[Pass], refusals_of: Callable[[Pass], Refusals]
+) -> None:
+    """Lets a graph compute the pattern of each pass that raises an exception before it launches a kernel.
+
+    This is for graphs that write to arguments: a call that fails after a write cannot be computed again as a whole. The passes are
+    those of `direct`. Afterwards, `regions_of` does not find these calls.
+    """
+    for node, rule in regions_of(module.graph, passes).items():
+        if not hasattr(rule, "refusals"):
+            origin = vars(rule)["origin"]
+            bound = unchecked_replacement if _needs_no_check(node, origin) else bound_replacement
+            node.target = or_pattern(origin, bound(origin), refusals_of(origin))
+    module.recompile()
+
+
+def _needs_no_check(node: torch.fx.Node, rule: Pass) -> bool:
+    """Returns whether the indices of this call of a pass are safe, or are on a device where they are not checked."""
+    return bool(node.meta.get(_ON_DEVICE)) or not has_unsafe_indices(rule)
 
 
 def _known(target: Any, rules: dict[Any, Pass]) -> bool:
@@ -163,18 +184,16 @@ class Judge(torch.fx.Interpreter):
         if effects is None or effects.is_random:
             region.kept, region.reason = False, _RANDOM
             return
-        refusals: Refusals | None = getattr(rule, "refusals", None)
-        before = dict(refusals.counts) if refusals is not None else {}
+        if refusal := overlap(rule, values, sorted(effects.mutated)):
+            # A comparison would not show this reliably: which of two threads is first differs between calls.
+            region.kept, region.reason = False, refusal.reason
+            return
         try:
             fault = _fault(rule, pattern, values, escapes, unseen)
         except Exception as error:
             if is_fatal(error):
                 raise
             fault = f"its replacement refuses the arguments: {error}"
-        if fault is None and refusals is not None:
-            # PyTorch computed this call, so there is nothing to compare or time.
-            left = [refusal.reason for refusal, count in refusals.counts.items() if count > before.get(refusal, 0)]
-            fault = f"its calls are left to PyTorch: {left[0]}" if left else None
         if fault is not None:
             region.kept, region.reason = False, fault
             return

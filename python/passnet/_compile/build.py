@@ -16,7 +16,16 @@ from passnet._backend.author import NotAuthoredError, author_parts, author_passe
 from passnet._backend.cache import Store
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
-from passnet._backend.regions import Judge, Region, call_directly, difference_of, direct, drop, regions_of
+from passnet._backend.regions import (
+    Judge,
+    Region,
+    call_directly,
+    call_with_way_back,
+    difference_of,
+    direct,
+    drop,
+    regions_of,
+)
 from passnet._backend.sharing import left_to_pytorch, may_share_results
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
@@ -99,7 +108,10 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
                 used += _in_parts(lost, captured, example, options, store, report, graphed=on_device)
             if any(region.kept for region in report.regions):
                 module = _faster(plain, module, captured, example, report, graphed=on_device)
-        call_directly(module, used)
+        if captured.mutated:
+            call_with_way_back(module, used, lambda rule: Refusals(rule.name, warns=_is_one_of(rule, known)))
+        else:
+            call_directly(module, used)
         run: Run = module.forward
         if options.then is not None:
             run = _rest(plain, run, used, captured, example, options, report)
@@ -171,11 +183,15 @@ def _drop_shared(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
 
 
 def _usable(rule: Pass, captured: Captured, options: Options, *, warns: bool) -> Pass:
-    # If the graph writes to arguments, each region is checked again in each call: later arguments may share memory, and a
+    # Without verification nothing has compared the regions, so regions of graphs that write to arguments are checked in each call: a
     # call that fails after a write cannot be computed again.
-    if captured.mutated:
-        return with_fallback(rule, Refusals(rule.name, warns=warns), verify=options.verify)
+    if captured.mutated and not options.verify:
+        return with_fallback(rule, Refusals(rule.name, warns=warns), verify=False)
     return direct(rule)
+
+
+def _is_one_of(rule: Pass, passes: Sequence[Pass]) -> bool:
+    return any(rule is other for other in passes)
 
 
 def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Specialisation) -> None:
@@ -259,6 +275,9 @@ def _rest(
     """Returns the graph with the kept passes and the rest compiled by TorchInductor; `run` if that is wrong or slower."""
     left = {region.rule for region in report.regions if not region.kept}
     passes = [rule for rule in used if rule.name not in left]
+    if captured.mutated and options.verify:
+        # TorchInductor calls the functions of the passes, so these need the way back themselves.
+        passes = [with_fallback(vars(rule)["origin"], Refusals(rule.name, warns=False)) for rule in passes]
     try:
         compiled, places = compile_rest(plain, example, passes)
         captured.rewind(example)
