@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import passnet
+import passnet.backend
 
 _SCALED = """
 import torch
@@ -122,3 +124,28 @@ def test_a_region_that_reads_what_it_writes_through_another_view_is_left_to_pyto
     (built,) = compiled.report().as_dict()["specialisations"]
     (region,) = built["regions"]
     assert "share memory" in region["reason"], region
+
+
+@pytest.mark.parametrize("how", ["compile", "unverified", "backend"])
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_write_by_a_kernel_counts_as_a_write(how: str, mode: Callable[[], Any], tmp_path, monkeypatch):
+    """A backward that needs the contents before the write has to raise an exception, because its gradients would be wrong."""
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+    torch._dynamo.reset()
+    passnet.backend.register()
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.mul_(0.5).add_(y).clamp_(-1, 1)
+        return torch.sigmoid(x * 2) + y
+
+    if how == "backend":
+        compiled = torch.compile(function, backend="passnet", dynamic=False)
+    else:
+        compiled = passnet.compile(function, verify=how == "compile")
+    for _ in range(4):
+        weight, x, y = torch.ones(64, 64, requires_grad=True), torch.ones(64, 64), torch.ones(64, 64)
+        product = (weight * x).sum()
+        with mode():
+            compiled(x, y)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.backward()

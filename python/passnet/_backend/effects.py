@@ -63,6 +63,14 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
     return Effects(mutated, recorder.is_random, tuple(recorder.operators))
 
 
+def count_writes(values: Sequence[Any], places: Sequence[int]) -> None:
+    """Counts a write to the tensors at these positions, because kernels write without PyTorch's knowledge.
+
+    A backward that needs the contents before the write raises an exception then, as after a write by PyTorch.
+    """
+    torch._C._increment_version([values[place] for place in places])
+
+
 def _fake(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     if not tensor.is_inference():
         return mode.from_tensor(tensor, static_shapes=True)

@@ -24,7 +24,7 @@ from torch.autograd import forward_ad
 from passnet import _native
 from passnet._backend.binding import bound_replacement, selector
 from passnet._backend.compare import Inexact, difference, other_sharing
-from passnet._backend.effects import change_by_autocast, effects_of
+from passnet._backend.effects import change_by_autocast, count_writes, effects_of
 from passnet._backend.modes import autocast_devices
 from passnet._backend.precision import exact_results, is_as_precise
 from passnet._passes.load import Pass
@@ -97,11 +97,13 @@ def with_fallback(rule: Pass, refusals: Refusals, *, verify: bool = True) -> Pas
     return safe
 
 
-def or_pattern(rule: Pass, run: Callable[..., Any], refusals: Refusals) -> Callable[..., Any]:
+def or_pattern(
+    rule: Pass, run: Callable[..., Any], refusals: Refusals, written: Sequence[int] = ()
+) -> Callable[..., Any]:
     """Returns `run`, the replacement as a function of the values of the pattern's parameters, with a way back to PyTorch.
 
     If `run` raises an exception before a kernel was launched, PyTorch computes the pattern. This checks nothing else, so the calls
-    must be those that the replacement was compared for.
+    must be those that the replacement was compared for. `written` are the positions of the values that it writes to.
     """
     launches = _native.launches
     decisions = _Decisions(rule, refusals, verify=False)
@@ -114,7 +116,12 @@ def or_pattern(rule: Pass, run: Callable[..., Any], refusals: Refusals) -> Calla
         except Exception as error:
             return decisions.after_attempt(error, values, before)
 
-    return replacement
+    def writing_replacement(*values: Any) -> Any:
+        result = replacement(*values)
+        count_writes(values, written)
+        return result
+
+    return writing_replacement if written else replacement
 
 
 class _Decisions:
@@ -147,7 +154,7 @@ class _Decisions:
                 # Checked in each call, because the signature does not contain whether tensors share memory.
                 refusal = overlap(self.rule, values, signature.mutated)
                 if refusal is None:
-                    return self.run_in_place(values)
+                    return self.run_in_place(values, signature.mutated)
         return self.left(refusal, values)
 
     def left(self, refusal: Refusal, values: tuple) -> Any:
@@ -161,13 +168,15 @@ class _Decisions:
             raise error
         return self.left(_refused(error), values)
 
-    def run_in_place(self, values: tuple) -> Any:
+    def run_in_place(self, values: tuple, mutated: Sequence[int]) -> Any:
         """Returns the result of a call that writes to its arguments."""
         before = _native.launches()
         try:
-            return self.run(*values)
+            result = self.run(*values)
         except Exception as error:
             return self.after_attempt(error, values, before)
+        count_writes(values, mutated)
+        return result
 
     def after_attempt(self, error: Exception, values: tuple, launches: int) -> Any:
         """Returns the result of a call that may write to its arguments and raised this exception. `launches` is the count before it."""
@@ -207,6 +216,7 @@ class _Decisions:
             return self.after_exception(error, values)
         if not self.verify or (effects is not None and effects.is_random) or _is_capturing():
             signature.set_checked(mutated)
+            count_writes(values, mutated)
             return found
         after = [values[place].clone() for place in mutated]
         _restore(values, before)

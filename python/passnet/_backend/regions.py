@@ -38,6 +38,8 @@ class Region:
     reason: str = "not measured"
     eager_ns: float = math.nan
     fused_ns: float = math.nan
+    written: tuple[int, ...] = ()
+    """Positions of the arguments that the region writes to."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the region as plain data. Times that were not measured are None."""
@@ -48,6 +50,8 @@ class Region:
 _TIMES = ("eager_ns", "fused_ns")
 # Key of `meta` of a call of a replacement: whether its tensors are on a device other than the CPU.
 _ON_DEVICE = "passnet_on_device"
+# Key of `meta` of a call of a replacement: positions of the arguments that it writes to.
+_WRITTEN = "passnet_written"
 _RANDOM = "its results depend on random numbers, or are not known beforehand"
 
 
@@ -98,7 +102,7 @@ def call_with_way_back(
         if not hasattr(rule, "refusals"):
             origin = vars(rule)["origin"]
             bound = unchecked_replacement if _needs_no_check(node, origin) else bound_replacement
-            node.target = or_pattern(origin, bound(origin), refusals_of(origin))
+            node.target = or_pattern(origin, bound(origin), refusals_of(origin), node.meta.get(_WRITTEN, ()))
     module.recompile()
 
 
@@ -149,6 +153,7 @@ class Judge(torch.fx.Interpreter):
         values, _ = self.fetch_args_kwargs_from_env(node)
         node.meta[_ON_DEVICE] = is_on_device(values)
         region = self._region(rule, values, self.aliases and escape_together(node), self._unseen(node))
+        node.meta[_WRITTEN] = region.written
         self.regions[node] = region
         return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
 
@@ -184,7 +189,8 @@ class Judge(torch.fx.Interpreter):
         if effects is None or effects.is_random:
             region.kept, region.reason = False, _RANDOM
             return
-        if refusal := overlap(rule, values, sorted(effects.mutated)):
+        region.written = tuple(sorted(effects.mutated))
+        if refusal := overlap(rule, values, region.written):
             # A comparison would not show this reliably: which of two threads is first differs between calls.
             region.kept, region.reason = False, refusal.reason
             return
