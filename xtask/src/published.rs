@@ -16,7 +16,10 @@ use crate::{
 /// Suites whose graphs the site draws.
 const SUITES: [&str; 3] = ["suites/demo", "suites/passbench-f", "suites/passbench-c"];
 /// Dataset that it shows.
-const DATASET: &str = "suites/passbench-s";
+const DATASET: &str = "suites/passbench-c";
+
+/// Largest page in bytes. Pages have to load fast over a slow connection.
+const MAX_PAGE_BYTES: u64 = 300_000;
 
 /// Content of the unpacked archives.
 #[derive(Debug, Default)]
@@ -48,9 +51,23 @@ pub(crate) fn site(root: &Path) -> Result<()> {
         command.arg("--trajectories").arg(trajectories);
     }
     step("site of the published runs", &mut command)?;
+    check_sizes(&folder.join("site"))?;
     let archive = folder.join("passnet-site.tar.gz");
     step("pack the site", Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("site"))?;
     eprintln!("open {}; packed as {}", folder.join("site/index.html").display(), archive.display());
+    Ok(())
+}
+
+/// Fails if a page is too large.
+fn check_sizes(folder: &Path) -> Result<()> {
+    for path in sorted(folder)? {
+        let bytes = fs::metadata(&path)?.len();
+        if path.is_dir() {
+            check_sizes(&path)?;
+        } else if bytes > MAX_PAGE_BYTES && path.extension().is_some_and(|extension| extension == "html") {
+            bail!("{}: {bytes} bytes, more than {MAX_PAGE_BYTES}; show less on this page", path.display());
+        }
+    }
     Ok(())
 }
 
@@ -104,6 +121,23 @@ fn collect(folder: &Path, published: &mut PublishedArchives) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_pages_are_refused_and_other_files_are_not() {
+        let folder = target_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).join("sizes-test");
+        fs::create_dir_all(folder.join("suite")).expect("the folder can be made");
+        let write = |name: &str, bytes: u64| {
+            fs::write(folder.join(name), vec![b' '; usize::try_from(bytes).expect("small")])
+                .expect("the file can be written");
+        };
+        write("suite/a.html", MAX_PAGE_BYTES);
+        write("run.pnb", 2 * MAX_PAGE_BYTES);
+        assert!(check_sizes(&folder).is_ok());
+        write("suite/b.html", MAX_PAGE_BYTES + 1);
+        let error = check_sizes(&folder).expect_err("one page is too large").to_string();
+        fs::remove_dir_all(&folder).expect("the folder was written");
+        assert!(error.contains("b.html: 300001 bytes"), "{error}");
+    }
 
     #[test]
     fn the_archives_hold_runs_of_all_kinds() {

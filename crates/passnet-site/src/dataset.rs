@@ -71,7 +71,10 @@ fn line(row: SampleRow, features: Vec<(u32, f32)>) -> SampleLine {
 }
 
 fn groups(counts: SampleCounts) -> Vec<(String, Vec<(String, usize)>)> {
-    let size = |exponent: u32| format!("{} to {} ops", 1_u64 << exponent, (1_u64 << (exponent + 1)) - 1);
+    let size = |exponent: u32| match exponent {
+        0 => "1 op".to_owned(),
+        _ => format!("{} to {} ops", 1_u64 << exponent, (1_u64 << (exponent + 1)) - 1),
+    };
     let named = |counts: BTreeMap<String, usize>| {
         let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

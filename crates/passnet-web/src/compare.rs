@@ -44,6 +44,19 @@ pub(crate) fn ranked(runs: &[RunView]) -> Vec<RankedRun<'_>> {
     entries
 }
 
+/// Returns the runs by the path that they were measured on: `direct: fuse, noop; compiled: inductor`.
+fn by_path(runs: &[(&str, &RunView)]) -> String {
+    let mut labels: Vec<(String, Vec<&str>)> = Vec::new();
+    for (label, run) in runs {
+        let path = path_of(run);
+        match labels.iter_mut().find(|(other, _)| *other == path) {
+            Some((_, labels)) => labels.push(label),
+            None => labels.push((path, vec![label])),
+        }
+    }
+    labels.iter().map(|(path, labels)| format!("{path}: {}", labels.join(", "))).collect::<Vec<_>>().join("; ")
+}
+
 /// Returns the reasons why numbers of runs may not be comparable, one sentence for each kind. Runs are given with their labels.
 pub fn cautions(runs: &[(&str, &RunView)]) -> Vec<String> {
     let mut cautions = Vec::new();
@@ -53,9 +66,10 @@ pub fn cautions(runs: &[(&str, &RunView)]) -> Vec<String> {
         let path = path_of(first);
         let same_suite =
             |run: &RunView| (&run.header.suite, &run.header.suite_version) == (&header.suite, &header.suite_version);
+        let paths = format!("measured path ({})", by_path(runs));
         let found = [
             ("suite or its version", differ(&same_suite)),
-            ("measured path (direct or compiled)", differ(&|run| path_of(run) == path)),
+            (paths.as_str(), differ(&|run| path_of(run) == path)),
             ("settings", differ(&|run| run.header.settings == header.settings)),
             ("machine or versions", differ(&|run| run.header.fingerprint == header.fingerprint)),
             ("settings of the score", differ(&|run| run.score.settings == first.score.settings)),

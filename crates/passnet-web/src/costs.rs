@@ -8,6 +8,7 @@ use crate::{
     compare::RankedRun,
     draw::cloud::{CloudMark, Series, cloud},
     format::{duration, ratio},
+    standings::path_of,
 };
 
 /// Returns a table with one row per run: medians over the graphs that were timed.
@@ -30,6 +31,7 @@ pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
             table.sortable {
                 thead { tr {
                     th scope="col" { "Author" }
+                    th scope="col" { "Path" }
                     th scope="col" { "Weights" }
                     th.number scope="col" { "Compile time" }
                     th.number scope="col" { "Longest" }
@@ -76,6 +78,7 @@ fn row(entry: &RankedRun<'_>) -> Markup {
     html! {
         tr {
             th.author scope="row" { (entry.label) }
+            td { (path_of(entry.run)) }
             td { (entry.run.header.settings.weights) }
             (cell(median(&mut compile), duration))
             (cell(longest, duration))

@@ -5,7 +5,7 @@ use passnet_score::ToleranceScore;
 
 use crate::{
     compare::RankedRun,
-    draw::{COLOURS, at},
+    draw::{COLOURS, LegendGrid, at, shape_number},
     format::{name_end, score},
 };
 
@@ -17,9 +17,8 @@ const PLOT_HEIGHT: f64 = 300.0;
 /// Tick labels and axis title below the plot.
 const AXIS_HEIGHT: f64 = 44.0;
 const LEGEND_ROW: f64 = 20.0;
-const LEGEND_COLUMNS: usize = 3;
-/// Number of characters of a name that fit a legend column. The tooltip has the full name.
-const LEGEND_CHARS: usize = 28;
+/// Width of the line in front of a name of the legend.
+const LEGEND_LINE: f64 = 34.0;
 /// Error classes are forgiven from t = 1. The shaded region begins half a step before.
 const FORGIVEN_FROM: f64 = 0.5;
 
@@ -71,8 +70,7 @@ fn decade_ticks() -> impl Iterator<Item = f64> {
 /// Draws the curves; nothing for no runs. Ids of the drawing begin with `id`.
 pub(crate) fn curves(entries: &[RankedRun<'_>], id: &str) -> Markup {
     let Some(axes) = CurveAxes::of(entries) else { return html! {} };
-    let rows = entries.len().div_ceil(LEGEND_COLUMNS);
-    let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + rows as f64 * LEGEND_ROW;
+    let height = TOP + PLOT_HEIGHT + AXIS_HEIGHT + legend_grid(entries).rows(entries.len()) as f64 * LEGEND_ROW;
     html! {
         svg.curves viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-labelledby=(format!("{id}-title {id}-desc")) {
             title id=(format!("{id}-title")) { "ES by tolerance" }
@@ -121,17 +119,22 @@ fn curve(axes: &CurveAxes, entry: &RankedRun<'_>) -> Markup {
     }
 }
 
+fn legend_grid(entries: &[RankedRun<'_>]) -> LegendGrid {
+    LegendGrid::of(entries.iter().map(|entry| entry.label.as_str()), WIDTH - LEFT - RIGHT, LEGEND_LINE)
+}
+
 fn legend(entries: &[RankedRun<'_>]) -> Markup {
-    let column = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+    let grid = legend_grid(entries);
     let top = TOP + PLOT_HEIGHT + AXIS_HEIGHT + LEGEND_ROW / 2.0;
     html! {
         @for (index, entry) in entries.iter().enumerate() {
-            @let x = LEFT + column * (index % LEGEND_COLUMNS) as f64;
-            @let y = top + LEGEND_ROW * (index / LEGEND_COLUMNS) as f64;
+            @let (row, offset) = grid.place(index);
+            @let x = LEFT + offset;
+            @let y = top + LEGEND_ROW * row as f64;
             g.series.(colour(entry)).no-passes[entry.has_no_passes()] {
                 polyline points=(format!("{},{y} {},{y}", at(x), at(x + 28.0))) {}
                 path.marker d=(marker(entry.series, x + 14.0, y)) {}
-                text.name x=(at(x + 34.0)) y=(at(y + 4.0)) { (name_end(&entry.label, LEGEND_CHARS)) title { (entry.label) } }
+                text.name x=(at(x + LEGEND_LINE)) y=(at(y + 4.0)) { (name_end(&entry.label, grid.chars)) title { (entry.label) } }
             }
         }
     }
@@ -144,7 +147,7 @@ fn colour(entry: &RankedRun<'_>) -> String {
 /// Returns the shape of a point, so that lines differ without colour.
 fn marker(series: usize, x: f64, y: f64) -> String {
     let (x, y) = (at(x), at(y));
-    match series % 4 {
+    match shape_number(series) {
         0 => format!("M{x} {y}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"),
         1 => format!("M{x} {y}m-3-3h6v6h-6z"),
         2 => format!("M{x} {y}m0-4l4 7h-8z"),

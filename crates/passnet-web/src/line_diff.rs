@@ -107,6 +107,8 @@ pub(crate) fn side_by_side(left: &str, right: &str, names: (&str, &str), languag
     html! {
         div.scroll role="region" aria-label=(format!("{} and {} side by side", names.0, names.1)) tabindex="0" {
             table.diff {
+                // The layout is fixed by the first row, and cells of the headings span two columns.
+                colgroup { col.line; col; col.line; col; }
                 thead { tr { th scope="col" colspan="2" { (names.0) } th scope="col" colspan="2" { (names.1) } } }
                 tbody { @for (place, &at) in shown.iter().take(MAX_ROWS).enumerate() {
                     @let before = if place == 0 { 0 } else { shown[place - 1] + 1 };
@@ -152,6 +154,7 @@ mod tests {
         let (left, mut other) = (lines.join("\n"), lines.clone());
         other[25] = "changed".to_owned();
         let table = side_by_side(&left, &other.join("\n"), ("a", "b"), Language::Plain).into_string();
+        assert_eq!(table.matches("<col class=\"line\">").count(), 2, "{table}");
         assert!(table.contains("22 equal lines") && table.contains("line 22") && !table.contains("line 21"), "{table}");
         assert!(side_by_side(&left, &left, ("a", "b"), Language::Plain).into_string().contains("are equal"));
     }

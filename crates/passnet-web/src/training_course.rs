@@ -67,6 +67,12 @@ impl<'a> TrainingTimeline<'a> {
         self.points.is_empty() && self.checkpoints.is_empty()
     }
 
+    /// Returns the suite of the scores, with its version; `None` if there are none, or the files do not say it.
+    pub(crate) fn suite(&self) -> Option<&'a str> {
+        let suite = self.checkpoints.first()?.scores.suite.as_str();
+        (!suite.is_empty()).then_some(suite)
+    }
+
     /// Returns the line of a figure; `None` if it was measured nowhere.
     pub(crate) fn line(&self, name: &str, value: impl Fn(&CurvePoint) -> Option<f64>) -> Option<Line> {
         let marks = self.points.iter().filter_map(|&(x, point)| Some(LineMark { x, y: value(point)?, bounds: None }));

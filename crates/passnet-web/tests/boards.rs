@@ -321,3 +321,55 @@ fn the_front_page_says_who_wins_on_which_family() {
     // Eager is the line at 1 and no author of the contest.
     assert!(!winners.contains("class=\"c2\""));
 }
+
+#[test]
+fn unfinished_runs_of_an_author_are_marked_and_not_joined() {
+    let mut short = dated("short", "02", 0.9, 0.8, 1.0);
+    short.verdicts.pop();
+    let mut other = dated("on-another-suite", "03", 1.1, 1.0, 1.2);
+    other.header.suite = "a suite".to_owned();
+    let whole = |name, day| dated(name, day, 1.2, 1.1, 1.3);
+    let mut runs = vec![short, whole("first", "01"), whole("second", "04"), other, run("rival", 2.0, 1.9, 2.1)];
+    for run in &mut runs {
+        run.header.metadata.commit.clear();
+    }
+    let site = Site::new(runs, Vec::new(), None);
+    let page = site.render(PageId::at("author/example-compiler.html", &site).expect("an author has a page"), &Empty);
+    assert_eq!((page.matches("class=\"hollow\"").count(), page.matches("unfinished</span>").count()), (1, 1), "{page}");
+    assert!(page.contains("Hollow points are runs without a rank"), "{page}");
+    // No run states a commit, so there is no column of commits.
+    assert!(!page.contains(">Commit<"), "{page}");
+    assert!(page.contains("Rank 1 on 0 of the 1 board with other ranked authors."), "{page}");
+    let place = |text| page.find(text).expect("the board is there");
+    assert!(place(">a suite 1.0</a>") < place(">demo 1.0</a>"), "boards are in the order of their names");
+}
+
+#[test]
+fn no_two_authors_of_a_figure_have_the_same_colour() {
+    // Other runs of the suite lie between the two authors of the second board, as many as there are colours.
+    let mut runs: Vec<RunView> =
+        (0..9).map(|at| run(&format!("cpu-{at}"), 2.0 - 0.1 * f64::from(at), 0.9, 1.1)).collect();
+    for at in [0, 8] {
+        runs[at].header.fingerprint.device = "Example GPU".to_owned();
+    }
+    let page = board_page(runs);
+    let board = page.split("<div class=\"board\"").find(|board| board.contains("on Example GPU")).expect("a board");
+    let scatter = &board[board.find("<svg class=\"plot scatter\"").expect("two authors make a figure")..];
+    let scatter = &scatter[..scatter.find("</svg>").expect("the figure ends")];
+    let points: Vec<&str> = scatter.split("<g class=\"c").skip(1).map(|point| &point[..1]).collect();
+    assert_eq!(points, ["0", "1"], "{scatter}");
+}
+
+#[test]
+fn a_caution_names_the_path_of_each_run() {
+    let (compiled, mut direct) = (run("a", 2.0, 1.9, 2.1), run("b", 1.0, 0.9, 1.1));
+    direct
+        .verdicts
+        .iter_mut()
+        .flat_map(|verdict| &mut verdict.timings)
+        .for_each(|timing| timing.path = ExecutionPath::Direct);
+    let found = passnet_web::cautions(&[("a", &compiled), ("b", &direct)]);
+    assert!(found[0].contains("measured path (compiled: a; direct: b)"), "{found:?}");
+    let alike = passnet_web::cautions(&[("a", &compiled), ("c", &compiled)]);
+    assert!(!alike.iter().any(|caution| caution.contains("measured path")), "{alike:?}");
+}

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{COLOURS, at};
+use super::{COLOURS, at, shape_number};
 use crate::format::{counted, duration, name_end, ratio};
 
 const WIDTH: f64 = 640.0;
@@ -15,8 +15,8 @@ const LEGEND_ROW: f64 = 18.0;
 const LEGEND_COLUMNS: usize = 2;
 /// Letters of a name in the legend.
 const LEGEND_CHARS: usize = 42;
-/// Marks of one run; of more graphs, as many spread over all.
-const MAX_MARKS: usize = 300;
+/// Marks of all runs together, so that a page of many runs stays small; of more graphs, as many spread over all.
+const MAX_MARKS: usize = 600;
 
 /// A graph: compile time in nanoseconds, speed-up, and its name.
 pub(crate) struct CloudMark<'a> {
@@ -74,6 +74,7 @@ pub(crate) fn cloud(series: &[Series<'_>], label: &str) -> Markup {
     let x = |value: f64| LEFT + across.share(value) * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| TOP + HEIGHT * (1.0 - up.share(value));
     let bottom = TOP + HEIGHT;
+    let most = (MAX_MARKS / series.len().max(1)).max(1);
     let height = bottom + AXIS + LEGEND_ROW * series.len().div_ceil(LEGEND_COLUMNS) as f64;
     html! {
         svg.plot.cloud viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(label) {
@@ -88,7 +89,7 @@ pub(crate) fn cloud(series: &[Series<'_>], label: &str) -> Markup {
             text.axis x=(at((LEFT + WIDTH) / 2.0)) y=(bottom + 34.0) { "compile time" }
             text.axis transform=(format!("translate(12 {}) rotate(-90)", at(TOP + HEIGHT / 2.0))) { "speed-up" }
             @for (index, run) in series.iter().enumerate() {
-                @let step = run.marks.len().div_ceil(MAX_MARKS).max(1);
+                @let step = run.marks.len().div_ceil(most).max(1);
                 g.(format!("c{}", run.series % COLOURS)) {
                     @for mark in run.marks.iter().step_by(step).filter(is_drawn) {
                         path.dot d=(shape(run.series, x(mark.compile_ns), y(mark.speedup))) {
@@ -117,7 +118,7 @@ fn legend(index: usize, run: &Series<'_>, top: f64) -> Markup {
 /// Returns the shape of a mark, so that runs differ without colour.
 fn shape(series: usize, x: f64, y: f64) -> String {
     let (x, y) = (at(x), at(y));
-    match series % 4 {
+    match shape_number(series) {
         0 => format!("M{x} {y}m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z"),
         1 => format!("M{x} {y}m-3.5-3.5h7v7h-7z"),
         2 => format!("M{x} {y}m0-4.5l4.5 8h-9z"),
@@ -128,6 +129,20 @@ fn shape(series: usize, x: f64, y: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_of_many_runs_stays_small() {
+        let series = |series| {
+            let mark = |at: u32| CloudMark {
+                compile_ns: 1e9 + f64::from(at),
+                speedup: 2.0,
+                name: "a-task-of-usual-length/000",
+            };
+            Series { label: "an author (a-run)", series, marks: (0..200).map(mark).collect() }
+        };
+        let drawn = cloud(&(0..20).map(series).collect::<Vec<_>>(), "x").into_string();
+        assert!(drawn.len() < 120_000, "{}", drawn.len());
+    }
 
     #[test]
     fn graphs_without_a_time_are_left_out() {

@@ -86,7 +86,7 @@ pub(crate) fn lines(chart: &Chart<'_>) -> Markup {
         svg.plot.scatter viewBox=(format!("0 0 {WIDTH} {}", bottom + AXIS)) role="img" aria-label=(chart.label) {
             @for tick in ticks(frame.high) {
                 line.gridline x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at(frame.y(tick))) y2=(at(frame.y(tick))) {}
-                text.tick.y x=(LEFT - 6.0) y=(at(frame.y(tick) + 4.0)) { ((chart.show)(tick)) }
+                text.tick.y x=(LEFT - 6.0) y=(at(frame.y(tick) + 4.0)) { (short((chart.show)(tick))) }
             }
             text.tick.x x=(at(frame.x(frame.first))) y=(bottom + 16.0) { (frame.first) }
             @if frame.last > frame.first { text.tick.x x=(at(frame.x(frame.last) - 8.0)) y=(bottom + 16.0) { (frame.last) } }
@@ -105,6 +105,15 @@ pub(crate) fn lines(chart: &Chart<'_>) -> Markup {
             }
         }
     }
+}
+
+/// Returns a number without the zeros at the end of its decimals: marks are round.
+fn short(text: String) -> String {
+    let digits = text.trim_end_matches('%');
+    if !digits.contains('.') {
+        return text;
+    }
+    format!("{}{}", digits.trim_end_matches('0').trim_end_matches('.'), &text[digits.len()..])
 }
 
 fn colour(index: usize) -> String {
@@ -165,6 +174,12 @@ mod tests {
             assert!(drawn.contains("<svg") && !drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
             assert!(drawn.len() < 30_000, "{}", drawn.len());
         }
+    }
+
+    #[test]
+    fn marks_have_no_needless_zeros() {
+        let texts = ["6.000", "0.050", "15.0%", "0.000", "100", "12.5%"];
+        assert_eq!(texts.map(|text| short(text.to_owned())), ["6", "0.05", "15%", "0", "100", "12.5%"]);
     }
 
     #[test]

@@ -96,9 +96,9 @@ pub(crate) fn trials(sides: &[PlotSide<'_>], label: &str) -> Markup {
             @for (index, side) in sides.iter().enumerate() {
                 g.(side.class) {
                     path.dots d=(dots(&side.times)) {}
-                    path.dots d=(format!("M{} {}h0", at(LEFT + 8.0 + 150.0 * index as f64), at(bottom + 22.0))) {}
+                    path.dots d=(format!("M{} {}h0", at(LEFT + 8.0 + 170.0 * index as f64), at(bottom + 22.0))) {}
                 }
-                text.name x=(at(LEFT + 16.0 + 150.0 * index as f64)) y=(at(bottom + 26.0)) { (side.name) ", median " (duration(median(&mut side.times.clone()).unwrap_or(0.0))) }
+                text.name x=(at(LEFT + 16.0 + 170.0 * index as f64)) y=(at(bottom + 26.0)) { (side.name) ", median " (duration(median(&mut side.times.clone()).unwrap_or(0.0))) }
             }
         }
     }

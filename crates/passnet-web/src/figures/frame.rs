@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::{draw::at, format::name_end};
+use crate::{
+    draw::{LegendGrid, at},
+    format::name_end,
+};
 
 pub(super) const WIDTH: f64 = 760.0;
 pub(super) const LEFT: f64 = 60.0;
@@ -11,9 +14,8 @@ pub(super) const TOP: f64 = 34.0;
 pub(super) const PLOT: f64 = 320.0;
 const AXIS: f64 = 46.0;
 const LEGEND_ROW: f64 = 20.0;
-const LEGEND_COLUMNS: usize = 3;
-/// Letters of a name in the legend.
-const LEGEND_CHARS: usize = 28;
+/// Width of the square in front of a name of the legend.
+const LEGEND_SQUARE: f64 = 20.0;
 
 /// Colours that differ for any kind of colour vision (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#00805c", "#b0558a", "#8a6d00", "#2a8fce", "#5b4fc7", "#666666"];
@@ -50,9 +52,9 @@ pub(super) fn frame(
     content: &Markup,
 ) -> Markup {
     let bottom = TOP + PLOT;
-    let rows = names.len().div_ceil(LEGEND_COLUMNS);
-    let height = bottom + AXIS + rows as f64 * LEGEND_ROW;
     let right = WIDTH - RIGHT;
+    let grid = LegendGrid::of(names.iter().copied(), right - LEFT, LEGEND_SQUARE);
+    let height = bottom + AXIS + grid.rows(names.len()) as f64 * LEGEND_ROW;
     html! {
         svg.figure viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(title) {
             rect.paper width=(WIDTH) height=(height) {}
@@ -66,19 +68,19 @@ pub(super) fn frame(
             text.m x=(at((LEFT + right) / 2.0)) y=(bottom + 36.0) { (across.title) }
             text.m transform=(format!("translate(14 {}) rotate(-90)", TOP + PLOT / 2.0)) { (up.title) }
             (content)
-            (legend(names, bottom + AXIS))
+            (legend(names, grid, bottom + AXIS))
         }
     }
 }
 
-fn legend(names: &[&str], top: f64) -> Markup {
-    let column = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+fn legend(names: &[&str], grid: LegendGrid, top: f64) -> Markup {
     html! {
         @for (index, name) in names.iter().enumerate() {
-            @let x = LEFT + column * (index % LEGEND_COLUMNS) as f64;
-            @let y = top + LEGEND_ROW * (index / LEGEND_COLUMNS) as f64;
+            @let (row, offset) = grid.place(index);
+            @let x = LEFT + offset;
+            @let y = top + LEGEND_ROW * row as f64;
             rect x=(at(x)) y=(at(y)) width="14" height="10" fill=(colour(index)) {}
-            text x=(at(x + 20.0)) y=(at(y + 10.0)) { (name_end(name, LEGEND_CHARS)) }
+            text x=(at(x + LEGEND_SQUARE)) y=(at(y + 10.0)) { (name_end(name, grid.chars)) }
         }
     }
 }

@@ -46,8 +46,10 @@ pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
         unity: 0.0,
     };
     let labels = categories.iter().enumerate();
+    // A single category is all graphs, which needs no name.
+    let labels = if categories.len() > 1 { labels } else { [].iter().enumerate() };
     let labels = labels.map(|(column, name)| (LEFT + group * (column as f64 + 0.5), (*name).to_owned())).collect();
-    let across = Horizontal { title: "category", ticks: labels };
+    let across = Horizontal { title: if categories.len() > 1 { "category" } else { "" }, ticks: labels };
     let names: Vec<&str> = series.iter().map(|entry| entry.name.as_str()).collect();
     frame("Speed-ups of correct graphs", (&across, &up), &names, &content)
 }

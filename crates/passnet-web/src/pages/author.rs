@@ -5,25 +5,34 @@ use maud::{Markup, html};
 use super::context::{Context, Page};
 use crate::{
     PageId,
-    draw::{bars::coverage_bar, history::history},
+    draw::{
+        bars::coverage_bar,
+        history::{Moment, history},
+    },
     format::{counted, interval, score},
     metadata::{day, described},
     shell::{scrolling, section},
-    standings::{Standings, all_standings, coverage, movement, score_interval},
+    standings::{Conditions, Standings, all_standings, coverage, movement, score_interval},
 };
 
 pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     let site = context.site;
     let author = &site.authors[index];
-    let all_standings: Vec<Standings> = all_standings(site)
-        .into_iter()
-        .filter(|standings| standings.rows.iter().any(|row| author.runs.contains(&row.run)))
-        .collect();
+    let mut all_standings = all_standings(site);
+    all_standings.retain(|standings| standings.rows.iter().any(|row| author.runs.contains(&row.run)));
+    // By name, so that a reader finds a board: the order of the leaderboard depends on all authors.
+    all_standings.sort_by_cached_key(|standings| {
+        let Conditions { suite, device, path, correct_at, .. } = &standings.conditions;
+        (site.suites[*suite].title(), device.clone(), path.clone(), *correct_at)
+    });
     let content = html! {
         @for standings in &all_standings { (over_time(context, standings, &author.runs)) }
     };
     let lead = html! {
-        p { (counted(author.runs.len(), "run")) " on " (counted(all_standings.len(), "board")) "." }
+        p {
+            (counted(author.runs.len(), "run")) " on " (counted(all_standings.len(), "board")) "."
+            (first_ranks(&all_standings, &author.runs))
+        }
         @if let Some(&last) = author.runs.last() { (described(&site.runs[last].header)) }
     };
     Page {
@@ -32,6 +41,17 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         lead,
         sections: vec![section("time", "Runs over time", content)],
     }
+}
+
+/// Returns the number of boards on which the author has the first rank, of those with other ranked authors.
+fn first_ranks(all_standings: &[Standings], runs: &[usize]) -> Markup {
+    let own = |standings: &Standings| standings.current().find(|row| runs.contains(&row.run)).and_then(|row| row.rank);
+    let ranks: Vec<usize> =
+        all_standings.iter().filter(|standings| standings.ranked_authors() > 1).filter_map(own).collect();
+    let first = ranks.iter().filter(|&&rank| rank == 1).count();
+    html! { @if !ranks.is_empty() {
+        " Rank 1 on " (first) " of the " (counted(ranks.len(), "board")) " with other ranked authors."
+    } }
 }
 
 /// Returns the runs of an author on one board, oldest first, as a figure and a table.
@@ -44,22 +64,32 @@ fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Ma
         .iter()
         .filter_map(|row| {
             let run = &site.runs[row.run];
-            Some((day(&run.header.started), run.score.sound.as_ref()?.score, score_interval(run)?))
+            Some(Moment {
+                day: day(&run.header.started),
+                score: run.score.sound.as_ref()?.score,
+                bounds: score_interval(run)?,
+                is_ranked: row.rank.is_some(),
+            })
         })
         .collect();
+    let has_unranked = points.len() > 1 && points.iter().any(|point| !point.is_ranked);
+    let has_commits = rows.iter().any(|row| !site.runs[row.run].header.metadata.commit.is_empty());
     let suite = site.suites[conditions.suite].title();
     let table = html! {
         table {
             thead { tr {
                 th scope="col" { "Date" } th scope="col" { "Run" } th.number scope="col" { "Rank" }
                 th.number scope="col" { "Sound score" } th scope="col" { "Change" }
-                th scope="col" { "Covered · correct · faster" } th scope="col" { "Commit" }
+                th scope="col" { "Covered · correct · faster" } @if has_commits { th scope="col" { "Commit" } }
             } }
             tbody { @for row in &rows {
                 @let run = &site.runs[row.run];
                 tr {
                     td.day { (day(&run.header.started)) }
-                    th scope="row" { (context.link(PageId::Run(row.run), &run.header.run)) }
+                    th scope="row" {
+                        (context.link(PageId::Run(row.run), &run.header.run))
+                        @if !run.is_complete() { " " span.tag { "unfinished" } }
+                    }
                     td.number { @match row.rank { Some(rank) => (rank), None => "–" } }
                     td.number { @match (&run.score.sound, score_interval(run)) {
                         (Some(sound), Some(bounds)) => { strong { (score(sound.score)) } " " small { (interval(bounds)) } },
@@ -67,7 +97,7 @@ fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Ma
                     } }
                     td { (change(context, standings, row.run)) }
                     td.parts { (coverage_bar(coverage(run))) }
-                    td { code { (run.header.metadata.commit) } }
+                    @if has_commits { td { code { (run.header.metadata.commit) } } }
                 }
             } }
         }
@@ -76,6 +106,9 @@ fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Ma
         h3 { (context.link(PageId::Suite(conditions.suite, 0), &suite)) " on " (conditions.device) ", " (conditions.path) " path, t = "
             (conditions.correct_at.to_string().replace('-', "−")) }
         (history(&points, &format!("Sound score of each run over {suite}")))
+        @if has_unranked {
+            p.about { "Hollow points are runs without a rank: they are unfinished or have fewer graphs than others on the board, so their scores are not comparable." }
+        }
         (scrolling(&format!("Runs over {suite}"), table))
     }
 }

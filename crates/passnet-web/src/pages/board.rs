@@ -166,8 +166,13 @@ fn figures(context: &Context<'_>, board: &Standings, is_open: bool) -> Markup {
     if runs.len() < 2 {
         return html! {};
     }
-    let entry = |run: usize| RankedRun { label: context.site.runs[run].author_name(), ..context.entry(run) };
-    let entries: Vec<RankedRun<'_>> = runs.iter().take(MAX_CURVES).map(|&run| entry(run)).collect();
+    // Numbered within the board and not within the suite, so that no two authors of a figure have the same colour.
+    let entry = |(series, &run): (usize, &usize)| RankedRun {
+        label: context.site.runs[run].author_name(),
+        series,
+        ..context.entry(run)
+    };
+    let entries: Vec<RankedRun<'_>> = runs.iter().take(MAX_CURVES).enumerate().map(entry).collect();
     let points: Vec<Point<'_>> = entries.iter().filter_map(point).collect();
     let shown = if runs.len() > MAX_CURVES { format!(", the best {MAX_CURVES} authors") } else { String::new() };
     html! {

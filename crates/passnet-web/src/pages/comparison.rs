@@ -10,6 +10,7 @@ use crate::{
     draw::plots,
     format::{counted, p_value, ratio, score},
     shell::{scrolling, section},
+    standings::path_of,
 };
 
 /// Graphs listed for each kind of change; the greatest changes go first.
@@ -35,8 +36,7 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     let (first, second) = (&site.runs[before], &site.runs[after]);
     let comparison = compare(first, second);
     let lead = html! {
-        p { "From " (context.link(PageId::Run(before), &site.entries[before].label)) " to "
-            (context.link(PageId::Run(after), &site.entries[after].label)) ", over " (counted(comparison.graphs.len(), "common graph")) "." }
+        p { "From " (named(context, before)) " to " (named(context, after)) ", over " (counted(comparison.graphs.len(), "common graph")) "." }
         (context.bundle(before)) (context.bundle(after))
         @for caution in cautions(&[before, after].map(|run| (site.entries[run].label.as_str(), &*site.runs[run]))) { p.caution { (caution) } }
     };
@@ -54,6 +54,12 @@ pub(super) fn page(context: &Context<'_>, before: usize, after: usize) -> Page {
     let above = vec![(format!("Suite {}", site.suites[suite].title()), PageId::Suite(suite, 0))];
     let title = format!("{} against {}", site.entries[after].label, site.entries[before].label);
     Page { title, above, lead, sections }
+}
+
+/// Returns a link to a run, with the path that it was measured on.
+fn named(context: &Context<'_>, run: usize) -> Markup {
+    let site = context.site;
+    html! { (context.link(PageId::Run(run), &site.entries[run].label)) " (" (path_of(&site.runs[run])) " path)" }
 }
 
 fn summary(comparison: &RunComparison) -> Markup {

@@ -48,6 +48,11 @@ fn counts(id: &'static str, table: &TableView) -> Section {
                 }
             }
         }
+        p.about {
+            "Numbers of graphs; for ops and inputs, how often they occur in all graphs. “Distinct by” is the number of graphs "
+            "that differ in the text of the source, in structure and types, in structure (calls, constants and data flow), in structure "
+            "without the values of integer constants, and in the sequence of ops."
+        }
         @if !table.failures.is_empty() {
             details { summary { (counted(table.failures.len(), "part")) " could not be read" }
                 ul { @for failure in table.failures.iter().take(MAX_COUNTS) { li { (failure) } } } }

@@ -43,8 +43,9 @@ pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) 
     {
         let files = context.archive.passes(run, set);
         sections.push(section("passes", "Passes", passes(&files)));
-        if let Some(other) = rival(context, run, task, set) {
-            sections.push(section("difference", "Difference", difference(context, (run, &files), other, task)));
+        if let Some((other, theirs)) = rival(context, (run, set), &files, task) {
+            let content = difference(context, (run, &files), (other, &theirs), task);
+            sections.push(section("difference", "Difference", content));
         }
     }
     let lead = html! {

@@ -176,7 +176,7 @@ fn line(
         tr {
             th scope="row" {
                 a href=(format!("#{}", anchor(site, &board.conditions))) { (suite.name) }
-                br; small { (board.conditions.device) }
+                br; small { (board.conditions.device) ", " (board.conditions.path) " path" }
             }
             td.author {
                 @for (at, equal) in first.iter().take(MAX_NAMES).enumerate() {

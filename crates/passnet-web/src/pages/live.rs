@@ -87,12 +87,12 @@ fn facts(run: &LiveRun) -> Vec<(&'static str, String)> {
     facts.push(("Last verdict", ago(run.quiet_s)));
     facts.push(("Correct", run.correct.to_string()));
     facts.push(("Failures", run.failures.to_string()));
-    facts.push(("Queue", counted(run.left(), "graph")));
+    facts.push(("Without a verdict", counted(run.left(), "graph")));
     if let Some(fleet) = run.fleet.as_ref().filter(|_| run.state == LiveState::Running) {
         let &LiveFleet { admitted, starting, aside, places, leases, waiting, .. } = fleet;
         facts.push(("Stations", format!("{admitted} work, {starting} start, {aside} set aside")));
         facts.push(("Devices in use", format!("{leases} of {}", counted(places, "place"))));
-        facts.push(("Tasks that wait", waiting.to_string()));
+        facts.push(("Queue", counted(waiting, "task")));
     }
     facts
 }
@@ -119,12 +119,17 @@ fn ago(seconds: f64) -> String {
 fn stations(run: &LiveRun) -> Markup {
     let running = run.fleet.as_ref().filter(|_| run.state == LiveState::Running);
     let Some(fleet) = running.filter(|fleet| !fleet.stations.is_empty()) else { return html! {} };
+    let has_reasons = fleet.stations.iter().any(|station| !station.reason.is_empty());
     let table = html! {
         table {
-            thead { tr { th scope="col" { "Node" } th scope="col" { "Device" } th scope="col" { "State" } th scope="col" { "In use" } th scope="col" { "Tasks done" } th scope="col" { "Reason" } } }
+            thead { tr {
+                th scope="col" { "Node" } th scope="col" { "Device" } th scope="col" { "State" } th.number scope="col" { "Places in use" }
+                th.number scope="col" { "Tasks done" } @if has_reasons { th scope="col" { "Reason" } }
+            } }
             tbody { @for station in &fleet.stations { tr {
                 th scope="row" { (station.node) } td { (station.device) } td { (station.state) }
-                td { (station.leases) " of " (station.places) } td { (station.finished) } td { (station.reason) }
+                td.number { (station.leases) " of " (station.places) } td.number { (station.finished) }
+                @if has_reasons { td { (station.reason) } }
             } } }
         }
     };

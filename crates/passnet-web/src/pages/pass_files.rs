@@ -24,6 +24,12 @@ pub(super) fn passes(files: &[PassText]) -> Markup {
     if files.is_empty() {
         return html! { p { "The pass directory is empty: nothing was rewritten." } };
     }
+    if files.iter().all(|file| file.text.is_none()) {
+        return html! {
+            p.about { "The files are not kept with this run, or are no text:" }
+            ul { @for file in files { li { code { (file.path) } } } }
+        };
+    }
     let findings: usize = files.iter().map(|file| file.findings.len()).sum();
     let mut left = MAX_FILES;
     html! {
@@ -69,13 +75,22 @@ fn pass_file(index: usize, file: &PassText, left: &mut usize) -> Markup {
     }
 }
 
-/// Returns the best other run over the suite with other passes for a task, and these passes.
-pub(super) fn rival<'a>(context: &Context<'a>, run: usize, task: usize, own: &PassSet) -> Option<(usize, &'a PassSet)> {
+/// Returns the best other run over the suite that has and kept other passes for a task, and these passes.
+pub(super) fn rival(
+    context: &Context<'_>,
+    (run, own): (usize, &PassSet),
+    files: &[PassText],
+    task: usize,
+) -> Option<(usize, Vec<PassText>)> {
     let site = context.site;
+    if !files.iter().any(is_code) {
+        return None;
+    }
     let best_first = site.suites[site.entries[run].suite].runs.iter().copied();
     best_first.filter(|&other| other != run && site.has_task(other, task)).find_map(|other| {
         let set = site.runs[other].passes.iter().find(|set| set.task == own.task)?;
-        (set.id != own.id && !set.files.is_empty()).then_some((other, set))
+        let theirs = (set.id != own.id).then(|| context.archive.passes(other, set))?;
+        theirs.iter().any(is_code).then_some((other, theirs))
     })
 }
 
@@ -83,16 +98,14 @@ pub(super) fn rival<'a>(context: &Context<'a>, run: usize, task: usize, own: &Pa
 pub(super) fn difference(
     context: &Context<'_>,
     (run, files): (usize, &[PassText]),
-    (other, set): (usize, &PassSet),
+    (other, theirs): (usize, &[PassText]),
     task: usize,
 ) -> Markup {
-    let theirs = context.archive.passes(other, set);
     let (entries, page) = (&context.site.entries, PageId::Evaluation(other, task, 0));
-    let pairs = pairs(&theirs, files);
+    let pairs = pairs(theirs, files);
     html! {
         p { (context.link(page, &entries[other].label)) " is the best other run with passes for this task. Left: its passes; right: those of "
             (entries[run].label) "." }
-        @if pairs.is_empty() { p.about { "The files of one of the two runs were not kept." } }
         @for (theirs, own) in pairs.iter().take(MAX_PAIRS) {
             details open[pairs.len() == 1] {
                 summary { (own.path) }
@@ -107,13 +120,17 @@ pub(super) fn difference(
     }
 }
 
+/// Returns whether a file is one of Python or C++ that was kept.
+fn is_code(file: &PassText) -> bool {
+    file.text.is_some() && Language::of(&file.path) != Language::Plain
+}
+
 /// Pairs the Python and C++ files that were kept.
 fn pairs<'a>(left: &'a [PassText], right: &'a [PassText]) -> Vec<(&'a PassText, &'a PassText)> {
-    let is_code = |file: &&PassText| file.text.is_some() && Language::of(&file.path) != Language::Plain;
-    let mut left: Vec<&PassText> = left.iter().filter(is_code).collect();
+    let mut left: Vec<&PassText> = left.iter().filter(|file| is_code(file)).collect();
     let mut lonely = Vec::new();
     let mut pairs = Vec::new();
-    for file in right.iter().filter(is_code) {
+    for file in right.iter().filter(|file| is_code(file)) {
         match left.iter().position(|other| other.path == file.path) {
             Some(at) => pairs.push((left.remove(at), file)),
             None => lonely.push(file),
@@ -121,4 +138,19 @@ fn pairs<'a>(left: &'a [PassText], right: &'a [PassText]) -> Vec<(&'a PassText, 
     }
     pairs.extend(left.into_iter().zip(lonely));
     pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_were_not_kept_are_one_list() {
+        let file = |path: &str| PassText { path: path.to_owned(), text: None, findings: Vec::new() };
+        let page = passes(&[file("fuse_0.py"), file("sorted_output_pass_rule_names.json")]).into_string();
+        assert_eq!((page.matches("not kept").count(), page.matches("<li>").count()), (1, 2), "{page}");
+        let kept = PassText { text: Some("import torch\n".to_owned()), ..file("a.py") };
+        let page = passes(&[kept, file("b.py")]).into_string();
+        assert!(page.contains("1 line") && page.contains("This file is not kept"), "{page}");
+    }
 }

@@ -17,6 +17,8 @@ const NEAREST: usize = 10;
 const LEAST_SIMILAR: f32 = 0.05;
 /// Characters of the source that are shown.
 const MAX_SOURCE: usize = 60_000;
+/// Bytes of the drawing and the source together. A large drawing leaves less room for the source, so that no page is above 300 KB.
+const MAX_BYTES: usize = 250_000;
 /// Bytes of it whose keywords and strings are marked.
 const MAX_MARKED: usize = 20_000;
 /// Inputs that are listed.
@@ -33,6 +35,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         }
         None => html! { p { "This graph cannot be drawn: it is too long, or not straight-line code." } },
     };
+    let room = MAX_BYTES.saturating_sub(drawing.0.len()).min(MAX_SOURCE);
     let lead = html! {
         p { "From the table " (table) " of this dataset: " (counted(sample.ops, "op")) ", " (counted(sample.inputs.len(), "input")) "." }
         dl.facts {
@@ -45,7 +48,7 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         section("graph", "Graph", drawing),
         section("nearest", "Nearest graphs", nearest(context, index, sample)),
         section("inputs", "Inputs", inputs(sample)),
-        section("source", "Source", source(sample)),
+        section("source", "Source", source(sample, room)),
     ];
     // The last part alone is a number in many datasets.
     let name = sample.path.rsplit('/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/");
@@ -60,16 +63,17 @@ fn inputs(sample: &SampleLine) -> Markup {
     }
 }
 
-fn source(sample: &SampleLine) -> Markup {
+/// Shows up to `room` characters of the source.
+fn source(sample: &SampleLine, room: usize) -> Markup {
     if sample.text.is_empty() {
         return html! { p { "The source is too long to be shown; " code { "passnet dataset query" } " writes it." } };
     }
-    let shown: String = sample.text.chars().take(MAX_SOURCE).collect();
+    let shown: String = sample.text.chars().take(room).collect();
     html! {
         details {
             summary { "model.py, " (counted(sample.text.lines().count(), "line")) }
             pre.code tabindex="0" { @for line in highlighted(&shown, Language::Python, MAX_MARKED) { i { (line) } } }
-            @if shown.len() < sample.text.len() { p.about { "Cut after " (MAX_SOURCE) " characters." } }
+            @if shown.len() < sample.text.len() { p.about { "Cut after " (room) " characters." } }
         }
     }
 }
@@ -129,6 +133,18 @@ fn similarity(left: &[(u32, f32)], right: &[(u32, f32)]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_drawing_leaves_less_room_for_the_source() {
+        let sample = SampleLine { text: "x = torch.relu(y)\n".repeat(10_000), ..SampleLine::default() };
+        for room in [MAX_SOURCE, 20_000, 0] {
+            let shown = source(&sample, room).into_string();
+            assert!(shown.contains(&format!("Cut after {room} characters.")), "{room}");
+            assert!(shown.len() < 2 * room + 1_000, "{room}: {}", shown.len());
+        }
+        let short = SampleLine { text: "x = 1\n".to_owned(), ..SampleLine::default() };
+        assert!(!source(&short, MAX_SOURCE).into_string().contains("Cut after"));
+    }
 
     #[test]
     fn common_features_count() {

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use passnet_record::TrainingScores;
 
-use super::context::{Context, Page};
+use super::{
+    context::{Context, Page},
+    trajectory::meaning,
+};
 use crate::{
     PageId, TrainingView,
     draw::lines::{Chart, lines},
@@ -33,6 +36,9 @@ fn article(view: &TrainingView) -> Markup {
             @if course.stages.len() > 1 {
                 p.about { "Stages: " @for (index, (name, begun)) in course.stages.iter().enumerate() { @if index > 0 { ", then " } (name) " from step " (begun) } "." }
             }
+            @if let Some(suite) = course.suite() {
+                p.about { "Graphs, AS and sound scores are those of suite " (suite) ". Dashed lines are other authors on this suite." }
+            }
             div.sides {
                 @for chart in charts(&course).iter().filter(|chart| chart.lines.iter().any(|line| !line.marks.is_empty())) {
                     figure { figcaption { (chart.label) } (lines(chart)) }
@@ -50,7 +56,7 @@ fn charts<'a>(course: &TrainingTimeline<'_>) -> [Chart<'a>; 6] {
     let reward = course.line("reward", |point| point.reward);
     [
         measured("Loss, nats per token", losses.into_iter().flatten().collect(), score),
-        measured("Likeliest token is right, validation", likeliest.into_iter().collect(), percent),
+        measured("Right next token, share of validation text", likeliest.into_iter().collect(), percent),
         measured("Mean reward", reward.into_iter().collect(), score),
         course.scored("Correct graphs", percent, |scores| Some((right(scores), None))),
         course.scored("AS", score, |scores| Some((scores.aggregated, None))),
@@ -110,16 +116,23 @@ fn outcomes(context: &Context<'_>) -> Markup {
     let table = html! {
         table.sortable {
             thead { tr {
-                th scope="col" { "Outcome" } th.number scope="col" { "Trajectories" } th.number scope="col" { "With an evaluation" }
+                th scope="col" { "Outcome" } th scope="col" { "Meaning" } th.number scope="col" { "Trajectories" } th.number scope="col" { "With an evaluation" }
                 th.number scope="col" { "Mean best score of those" }
             } }
             tbody { @for (outcome, (count, scores)) in &found { tr {
                 th scope="row" { a href=(format!("{list}#~outcome={}", escaped(outcome))) { (outcome) } }
+                td { (meaning(outcome).unwrap_or_default()) }
                 td.number { (count) } td.number { (scores.len()) } td.number { (mean(scores)) }
             } } }
         }
     };
-    scrolling("Trajectories by outcome", table)
+    html! {
+        p.about {
+            "A trajectory is one attempt of an agent at a task. The score is the geometric mean speed-up over eager mode on the graphs of the "
+            "task, where wrong graphs count as slow ones."
+        }
+        (scrolling("Trajectories by outcome", table))
+    }
 }
 
 /// Returns a text as a value in the part of an address after `#`.

@@ -71,7 +71,7 @@ pub(super) fn list(context: &Context<'_>) -> Page {
 }
 
 /// Returns the reason that an outcome stands for; `None` for an outcome of other data.
-fn meaning(outcome: &str) -> Option<&'static str> {
+pub(super) fn meaning(outcome: &str) -> Option<&'static str> {
     Some(match outcome {
         "done" => "the model ended the attempt",
         "steps" => "the replies were used up",
