@@ -2,7 +2,7 @@
 
 /// Width of a letter of a name, at 12 pixels, about.
 const LETTER: f64 = 6.8;
-/// Most columns.
+/// Largest number of columns.
 const MAX_COLUMNS: usize = 3;
 
 /// Columns of a legend: as many as the longest name permits.
