@@ -1,6 +1,6 @@
 """Compares random modules in eager mode, by `passnet.compile` and by `torch.compile(backend="passnet")`.
 
-    PYTHONPATH=python python fuzz/modules.py [--first 0] [--count 1000] [--seconds 600] [--steps 8] [--backend NAME]
+    PYTHONPATH=python python fuzz/modules.py [--first 0] [--count 1000] [--seconds 600] [--steps 8] [--how NAME ...]
 
 A module has views, writes to arguments and buffers, shared parameters and attributes that a program changes between calls. Calls have
 several sizes, types, strides, arguments that share memory, modes of gradients, inference and autocast. Compared are values, types,
@@ -128,7 +128,7 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
         seen = {
             "structure": str(structure),
             "constants": [leaf for leaf in leaves if not isinstance(leaf, torch.Tensor)],
-            "types": [(leaf.dtype, leaf.shape, leaf.stride(), leaf.storage_offset()) for leaf in tensors],
+            "types": [(leaf.dtype, leaf.shape, leaf.stride()) for leaf in tensors],
             "gradient": [(leaf.requires_grad, leaf.is_leaf, leaf.is_inference()) for leaf in tensors],
         }
         now = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers())}
@@ -136,6 +136,9 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
         seen["objects"] = [[id(other) for other in every].index(id(value)) for value in every]
         memory = [value.untyped_storage()._cdata for value in every]
         seen["memory"] = [memory.index(own) for own in memory]
+        seen["offsets"] = [
+            value.storage_offset() for value, own in zip(every, memory, strict=True) if memory.count(own) > 1
+        ]
         # The number of writes may differ, but not whether there was one.
         seen["writes"] = [_version(value) != version for value, version in zip(given, versions, strict=True)]
         seen["values"] = [value.detach().clone() for value in every]
@@ -154,8 +157,13 @@ def _version(tensor: torch.Tensor) -> int:
 
 def difference(ours: dict[str, Any], theirs: dict[str, Any], *, low: bool) -> str | None:
     """Returns how two outcomes differ; None if they do not. `low` allows the errors of bfloat16."""
-    if ("error" in ours) != ("error" in theirs):
-        return f"error: {ours.get('error')!r} instead of {theirs.get('error')!r}"[:1500]
+    if "error" in theirs and "error" not in ours:
+        # Dynamo leaves out operations whose results are unused, with their exceptions.
+        return None
+    if "error" in ours and "error" not in theirs:
+        error = ours.get("error", theirs.get("error"))
+        frames = "".join(traceback.format_tb(error.__traceback__)[-6:])
+        return f"error: {ours.get('error')!r} instead of {theirs.get('error')!r}"[:1500] + f"\n{frames}"
     if "error" in theirs:
         return None
     for name, expected in theirs.items():

@@ -193,3 +193,30 @@ def test_writes_that_pytorch_does_not_count_happen_once(wants_gradient: bool):
                 result.sum().backward()
             torch.testing.assert_close(model.weight.grad, other.weight.grad, rtol=1e-4, atol=1e-5)
     assert kinds(compiled) == 1
+
+
+@torch.no_grad()
+def test_a_model_that_assigns_a_buffer_outlives_other_models():
+    """Dynamo read PassNet's table of models by position, and the positions changed with the end of another model."""
+    others = [passnet.compile(net()) for _ in range(2)]
+    compiled, model = passnet.compile(Replaced()), Replaced()
+    for number in range(16):
+        if number == 10:
+            others.clear()
+            gc.collect()
+        torch.testing.assert_close(compiled(torch.ones(5)), model(torch.ones(5)))
+    torch.testing.assert_close(compiled.mean, model.mean)
+    # Code of Dynamo that changes PassNet's objects has their places in it.
+    assert not compiled._is_stale
+
+
+class Replaced(torch.nn.Module):
+    """Assigns a new buffer in each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.ones(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.mean = self.mean * 0.5
+        return torch.relu(x * 2) + self.mean

@@ -37,6 +37,10 @@ def watch(model: torch.nn.Module, owner: Any, changed: Callable[[Any], None]) ->
 
 
 def _registered(module: torch.nn.Module, name: str, value: Any) -> None:
+    # Dynamo traces this function where a model assigns a buffer. It would read the watchers by their positions, which change when another
+    # model is freed. Entries compare the buffers of the model themselves, so they notice such a change.
+    if torch.compiler.is_compiling():
+        return
     # Not a change: `self.calls += 1` assigns the same buffer again.
     if value is not None and any(
         part.get(name) is value for part in (module._parameters, module._buffers, module._modules)
