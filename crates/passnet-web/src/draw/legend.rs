@@ -1,6 +1,6 @@
 //! Places of names in the legend of a figure.
 
-/// Width of a letter of a name, at 12 pixels, about.
+/// Width of a letter of a name at 12 pixels, about.
 const LETTER: f64 = 6.8;
 /// Largest number of columns.
 const MAX_COLUMNS: usize = 3;

@@ -6,8 +6,10 @@ use super::{
     frame::{Horizontal, LEFT, PLOT, RIGHT, TOP, Vertical, WIDTH, colour, frame},
     series::FigureSeries,
 };
-use crate::draw::at;
+use crate::{draw::at, format::name_end};
 
+/// Width of a letter of a label, about.
+const LETTER: f64 = 7.0;
 /// Heights at which a density is computed.
 const STEPS: usize = 80;
 
@@ -46,9 +48,10 @@ pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
         unity: 0.0,
     };
     let labels = categories.iter().enumerate();
+    let chars = (group / LETTER) as usize;
     // A single category is all graphs, which needs no name.
     let labels = if categories.len() > 1 { labels } else { [].iter().enumerate() };
-    let labels = labels.map(|(column, name)| (LEFT + group * (column as f64 + 0.5), (*name).to_owned())).collect();
+    let labels = labels.map(|(column, name)| (LEFT + group * (column as f64 + 0.5), name_end(name, chars))).collect();
     let across = Horizontal { title: if categories.len() > 1 { "category" } else { "" }, ticks: labels };
     let names: Vec<&str> = series.iter().map(|entry| entry.name.as_str()).collect();
     frame("Speed-ups of correct graphs", (&across, &up), &names, &content)
@@ -111,7 +114,18 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::quantile;
+    use super::*;
+
+    #[test]
+    fn labels_of_categories_do_not_overlap() {
+        let name = |at: usize| format!("a-library-with-a-long-name-{at}");
+        let speedups = (0..10).map(|at| (name(at), vec![1.0, 2.0, 3.0])).collect();
+        let series = |speedups| FigureSeries { name: "a".to_owned(), scores: Vec::new(), speedups };
+        let drawn = violin_figure(&[series(speedups)], false).into_string();
+        assert!(drawn.contains("-3</text>") && !drawn.contains(">a-library"), "{drawn}");
+        let one = violin_figure(&[series([("all".to_owned(), vec![1.0, 2.0])].into())], false).into_string();
+        assert!(!one.contains(">all<") && !one.contains("category"), "{one}");
+    }
 
     #[test]
     fn quartiles_are_interpolated() {
