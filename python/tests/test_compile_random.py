@@ -1,0 +1,56 @@
+"""A random module of `fuzz/modules.py`, and threads: compiled calls are those of eager mode in all that a caller may observe."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+import passnet
+import passnet.backend
+
+_FUZZ = Path(__file__).parents[2] / "fuzz"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", ["compile", "static"])
+def test_random_modules(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+    monkeypatch.syspath_prepend(str(_FUZZ))
+    modules = importlib.import_module("modules")
+    for seed in (1,):
+        assert list(modules.findings(seed, 8, [how])) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", ["compile", "backend"])
+def test_four_threads_with_sizes_of_their_own(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+    torch._dynamo.reset()
+    passnet.backend.register()
+    model = torch.nn.Sequential(
+        torch.nn.Linear(16, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.SiLU()
+    ).eval()
+    compiled = passnet.compile(model) if how == "compile" else torch.compile(model, backend="passnet")
+    start, faults = threading.Barrier(4), []
+
+    def calls(rows: int) -> None:
+        x = torch.randn(rows, 16, generator=torch.Generator().manual_seed(rows))
+        try:
+            with torch.no_grad():
+                expected = model(x)
+                start.wait()
+                for _ in range(30):
+                    torch.testing.assert_close(compiled(x), expected, rtol=1e-4, atol=1e-5)
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=calls, args=(rows,)) for rows in (3, 5, 64, 200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
