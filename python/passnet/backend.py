@@ -31,7 +31,7 @@ from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import regions_of
 from passnet._backend.report import GraphReport, Report
-from passnet._backend.sharing import escape_together, left_to_pytorch, written_inputs
+from passnet._backend.sharing import escape_together, left_to_pytorch, share_storages, written_inputs
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
 from passnet._passes.load import Pass, PassDirectory
@@ -141,6 +141,10 @@ class Backend:
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
     ) -> Callable[..., Any]:
         """Returns the graph with compiled gradients. If AOTAutograd cannot trace the graph, warns once and PyTorch computes the gradients."""
+        if share_storages(example_inputs, written_inputs(module.graph)):
+            # AOTAutograd compiles for this sharing only, and gives wrong results for separate arguments.
+            graph.not_authored = "a gradient is required, and an input that is written to shares memory with another"
+            return module.forward
         stages = Stages([], self.store or Store.default(), verify=self.verify)
         try:
             with ModesKept():

@@ -137,3 +137,26 @@ def test_a_step_of_training():
             side(*place(), weight).backward()
             gradients.append(weight.grad)
         torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamic", [None, False])
+def test_gradients_of_separate_arguments_after_shared_ones(dynamic: bool | None):
+    """AOTAutograd compiles for arguments that share memory as in the first call."""
+
+    def function(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y.mul_(weight)
+        return x + 1, y
+
+    torch._dynamo.reset()
+    passnet.backend.register()
+    compiled = torch.compile(function, backend="passnet", dynamic=dynamic)
+    for place in (_view, _view, _separate, _separate, _view, _overlapping):
+        outcomes = []
+        for side in (function, compiled):
+            weight = torch.full((6,), 0.5, requires_grad=True)
+            x, y = (value * 1 for value in place()) if place is _separate else place()
+            results = side(x, y, weight)
+            results[1].sum().backward()
+            outcomes.append([value.detach() for value in (x, y, *results)] + [weight.grad])
+        torch.testing.assert_close(*outcomes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -137,6 +137,12 @@ def written_inputs(graph: torch.fx.Graph) -> list[int]:
     # Without the memory of a target, it may be that of any input.
     is_known = None not in memory
     return [place for place, node in enumerate(inputs) if node in targets or not is_known or _memory(node) in memory]
+
+
+def share_storages(values: Sequence[Any], written: Sequence[int]) -> bool:
+    """Returns whether a value at the places `written` has the storage of another value."""
+    storages = [_memory_of(value) for value in values]
+    return any(storages[place] is not None and storages.count(storages[place]) > 1 for place in written)
 
 
 def _write_targets(node: torch.fx.Node) -> list[torch.fx.Node]:
