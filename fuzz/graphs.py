@@ -228,7 +228,9 @@ class Writer:
         dim = self.random.randrange(rank)
         channels = self.values[x].shape[min(1, rank - 1)]
         scale, shift = (self.input((channels,)) for _ in range(2))
+        norms = self.input(tuple(extent if place == dim else 1 for place, extent in enumerate(self.values[x].shape)))
         forms = (
+            f"torch._weight_norm({x}, {norms}, {dim})",
             f"{x}.var({dim}, keepdim=True)",
             f"{x}.std({dim}, correction=0)",
             f"torch.logsumexp({x}, {dim})",

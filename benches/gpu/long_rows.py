@@ -44,6 +44,17 @@ def cases() -> list[Case]:
     )
     found.append(("relu(batch_norm)", lambda x: F.relu(F.batch_norm(x, None, None, training=True)), [(16, 64, 12544)]))
     found.append(("mean of columns", lambda x: torch.mean(x * 2.0, 0), [(1 << 18, 16)]))
+    for places, columns in (
+        (1 << 17, 32),
+        (1 << 15, 128),
+        (1 << 17, 128),
+        (1 << 14, 256),
+        (1 << 16, 256),
+        (1 << 16, 512),
+    ):
+        found.append(("sum of columns", lambda x: torch.sum(x * 2.0, 0), [(places, columns)]))
+    for shape in ((768, 48, 128), (512, 256, 64)):
+        found.append(("weight_norm", lambda v, g: torch._weight_norm(v, g, 2), [shape, (1, 1, shape[2])]))
     found.append(("amax of channels", lambda x: torch.amax(x, (0, 2)), [(16, 16, 1 << 14)]))
     found.append(("sum of squares", lambda x, y: torch.sum((x - y) ** 2), [(1 << 20,), (1 << 20,)]))
     return found

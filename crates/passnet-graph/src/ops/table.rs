@@ -14,6 +14,7 @@ impl Op {
 /// Every operation with known properties, sorted by name.
 #[rustfmt::skip] // One row per operation.
 pub const OPS: &[Op] = &[
+    op("_weight_norm", Fresh).reduction(),
     op("abs", Fresh).fresh_in_hashes(),
     op("adaptive_avg_pool1d", Fresh).reduction().slow_alone(),
     op("adaptive_avg_pool2d", Fresh).reduction().slow_alone(),

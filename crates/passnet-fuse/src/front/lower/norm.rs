@@ -18,6 +18,7 @@ impl<'g> Lowering<'g> {
         let dtype = self.result_type(call)?.dtype;
         match call.name {
             "rms_norm" => self.rms_norm(call, dtype),
+            "_weight_norm" => self.weight_norm(call, dtype),
             "norm" => {
                 let x = self.tensor(call.subject()?)?;
                 is_euclidean(call, 1)?;
@@ -57,6 +58,24 @@ impl<'g> Lowering<'g> {
         let scale = self.inverse_deviation(mean, eps)?;
         let standard = self.map(ScalarFn::Binary(Binary::Mul), &[wide, scale], wide_type)?;
         let result = self.affine(standard, call.given(2, "weight"), None, &normalized)?;
+        Some(self.cast(result, dtype))
+    }
+
+    /// Returns `v * (g / norm(v))`, rounded once, with the norm over all dimensions except one. `torch.nn.utils.parametrizations.weight_norm`
+    /// computes weights so in each call.
+    fn weight_norm(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (v, g) = (self.tensor(call.arg(0, "v")?)?, self.tensor(call.arg(1, "g")?)?);
+        let shape = self.tensors[v].shape.clone();
+        // -1 is no dimension here: it stands for one norm of all elements.
+        let kept = usize::try_from(call.given(2, "dim").map_or(Some(0), |_| call.int(2, "dim"))?).ok()?;
+        let of_kept: Vec<i64> = (0..shape.len()).map(|dim| if dim == kept { shape[dim] } else { 1 }).collect();
+        (self.tensors[g].shape == of_kept && self.tensors[g].dtype == dtype).then_some(())?;
+        let reduced: Vec<bool> = (0..shape.len()).map(|dim| dim != kept).collect();
+        let (v, g) = (self.widen(v)?, self.widen(g)?);
+        let wide = self.tensors[v].dtype;
+        let norm = self.euclidean(v, &reduced, true, wide)?;
+        let scale = self.map(ScalarFn::Binary(Binary::Div), &[g, norm], wide)?;
+        let result = self.map(ScalarFn::Binary(Binary::Mul), &[v, scale], wide)?;
         Some(self.cast(result, dtype))
     }
 

@@ -16,11 +16,14 @@ use crate::front::{
 /// Largest number of elements of a reduction that is written out.
 const MOST_UNROLLED: i64 = 4;
 
-/// Largest number of rows of a reduction that is split: half of the multiprocessors of an H100.
-const FEW_ROWS: i64 = 64;
+/// Largest number of programs of a reduction that is split: half of the multiprocessors of an H100.
+const FEW_PROGRAMS: i64 = 64;
 
-/// Reads of a row from which a split saves more time than its second launch takes.
-const LONG_ROW: i64 = 1 << 17;
+/// Rows of one program if they lie next to each other in memory: so many that it reads whole sectors.
+const ADJACENT_ROWS: i64 = 4;
+
+/// Reads of a program from which a split saves more time than its second launch takes.
+const LONG_READS: i64 = 1 << 17;
 
 /// Target number of chunks of all rows together: eight for each multiprocessor of an H100.
 const CHUNKS: i64 = 1024;
@@ -90,8 +93,13 @@ impl Lowering<'_> {
     fn chunks(&self, of: TensorId, reduced: &[bool]) -> Option<Chunks> {
         let of_row = self.row_length(of, reduced);
         let rows = self.tensors[of].numel() / of_row.max(1);
-        let is_worth_it = || of_row * self.tensors.distinct_reads(of) >= LONG_ROW;
-        (self.target == Target::Cuda && rows <= FEW_ROWS && of_row >= 2 * SHORT_CHUNK && is_worth_it()).then_some(())?;
+        let of_program = if reduced.last() == Some(&false) { ADJACENT_ROWS.min(rows) } else { 1 };
+        let is_worth_it = || of_program * of_row * self.tensors.distinct_reads(of) >= LONG_READS;
+        (self.target == Target::Cuda
+            && rows <= FEW_PROGRAMS * of_program
+            && of_row >= 2 * SHORT_CHUNK
+            && is_worth_it())
+        .then_some(())?;
         let longest = (rows * of_row / CHUNKS).clamp(SHORT_CHUNK, LONG_CHUNK);
         let mut chunks = Chunks {
             shape: self.tensors[of].shape.clone(),
