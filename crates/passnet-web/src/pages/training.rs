@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) fn page(context: &Context<'_>) -> Page {
-    let lead = html! { p { (counted(context.site.trainings.len(), "training run")) ": curves, and scores of the passes that its checkpoints wrote." } };
+    let lead = html! { p { (counted(context.site.trainings.len(), "training run")) ": curves, and scores of the passes that the checkpoints wrote." } };
     let content = html! { @for view in &context.site.trainings { (article(view)) } };
     let mut sections = vec![section("curves", "Curves", content)];
     if !context.site.trajectories.is_empty() {
