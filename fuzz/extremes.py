@@ -139,7 +139,9 @@ def findings(names: list[str], functions: list[Callable[..., Tensor]], arguments
         same = (mine == eager) | (mine.isnan() & eager.isnan())
         above = (errors - allowed).masked_fill(same, 0).nan_to_num(torch.inf, torch.inf)
         above[mine.isnan() != eager.isnan()] = torch.inf
-        above[(mine == 0) & (eager == 0) & (mine.signbit() != eager.signbit())] = torch.inf
+        # Without AVX-512, eager mode gives 0 for `gelu` where the exact result is just below 0, so -0 is right there.
+        has_wrong_sign = (mine.signbit() != eager.signbit()) & (mine.signbit() != true.signbit())
+        above[(mine == 0) & (eager == 0) & has_wrong_sign] = torch.inf
         # Eager mode may be the one that is wrong: `gelu` of infinity is NaN there.
         rounded = true.to(dtype)
         above[(mine == rounded) & (mine.signbit() == rounded.signbit())] = 0
