@@ -332,3 +332,46 @@ def test_more_precise_results_are_no_difference(write_passes: Callable[..., Path
     # The first call returns what PyTorch computes.
     assert [result[0].item() for result in results] == [0.0, 0.0 if refused else 0.875]
     assert sum(refusals.counts.values()) == 2 * refused
+
+
+RELAID = """
+import torch
+
+def pattern(x):
+    return torch.relu(x) * 2
+
+def replacement_args(x):
+    return (x,)
+
+def relaid(x):
+    return x.contiguous().clamp(min=0) * 2
+
+def replacement_func():
+    return relaid
+"""
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@torch.no_grad()
+def test_results_have_the_strides_of_pytorch_without_verification_too(write_passes: Callable[..., Path], verify: bool):
+    x = torch.randn(2, 3, 4, 5)
+    fast = compiled(lambda x: torch.relu(x) * 2, write_passes(relaid=RELAID), verify=verify)
+    for value in (x, x.to(memory_format=torch.channels_last), x.transpose(1, 2)):
+        expected = torch.relu(value) * 2
+        for _ in range(2):
+            found = fast(value)
+            torch.testing.assert_close(found, expected)
+            assert found.stride() == expected.stride()
+
+
+@torch.no_grad()
+def test_strides_that_dynamo_did_not_foresee_reach_the_results():
+    """PyTorch keeps the layout of the images here, and tensors without data do not show this."""
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.channel_shuffle(x, 2) * 2 + 1
+
+    x = torch.randn(2, 4, 6, 5).to(memory_format=torch.channels_last)
+    fast = torch.compile(model, backend=backend.passnet, dynamic=False, options={"verify": False})
+    for _ in range(2):
+        assert fast(x).stride() == model(x).stride()

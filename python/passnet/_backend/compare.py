@@ -39,6 +39,17 @@ def difference(found: Any, expected: Any, arguments: Sequence[Any]) -> str | Non
     return inexact
 
 
+def other_kinds(found: Any, expected: Any) -> str | None:
+    """Returns the first difference in type, shape, device or strides, as a sentence. `expected` may be without data."""
+    found, expected = _flat(found), _flat(expected)
+    if len(found) != len(expected):
+        return f"{len(found)} results instead of {len(expected)}"
+    pairs = [
+        pair for pair in zip(found, expected, strict=True) if all(isinstance(value, torch.Tensor) for value in pair)
+    ]
+    return next(filter(None, (_other_kind(ours, theirs) for ours, theirs in pairs)), None)
+
+
 def other_sharing(found: Any, expected: Any) -> str | None:
     """Returns a fault if two results share memory in one of the calls only, because a later change in place would then change both results."""
     return None if _sharing(_flat(found)) == _sharing(_flat(expected)) else "other results share memory with each other"

@@ -23,6 +23,8 @@ class Effects:
     is_random: bool
     operators: tuple[str, ...]
     """Operators in order, with the types of their tensors. Casts by autocast are included."""
+    results: tuple[Any, ...]
+    """Results without data: their types, sizes and strides."""
 
 
 class Recorder(TorchDispatchMode):
@@ -52,7 +54,7 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
             }
             versions = {key: _version(fake) for key, fake in fakes.items()}
             with Recorder() as recorder:
-                function(*(fakes.get(id(value), value) for value in values))
+                results = function(*(fakes.get(id(value), value) for value in values))
             mutated = frozenset(
                 place
                 for place, value in enumerate(values)
@@ -60,7 +62,7 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
             )
     except Exception:  # An operator that needs content may raise any exception.
         return None
-    return Effects(mutated, recorder.is_random, tuple(recorder.operators))
+    return Effects(mutated, recorder.is_random, tuple(recorder.operators), (results,))
 
 
 def count_writes(values: Sequence[Any], places: Sequence[int]) -> None:
