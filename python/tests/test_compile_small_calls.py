@@ -16,7 +16,7 @@ from passnet._backend.stopwatch import Comparison
 from passnet._compile import calls
 from passnet._compile.compiled import Compiled
 
-LOSES, WINS = Comparison((1.0,), (2.0,)), Comparison((2.0,), (1.0,))
+LOSES, WINS, EQUAL = Comparison((1.0,), (2.0,)), Comparison((2.0,), (1.0,)), Comparison((3.0,), (3.0,))
 
 
 class Scaled(torch.nn.Module):
@@ -31,8 +31,9 @@ class Scaled(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def _calls_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    # On a busy machine, any call can take so long that it is not timed.
+    # On a busy machine, any call can take so long, or gain so much, that it is not timed.
     monkeypatch.setattr(calls, "_LONG_NS", math.inf)
+    monkeypatch.setattr(calls, "_GAIN_NS", math.inf)
 
 
 @pytest.fixture
@@ -74,6 +75,33 @@ def test_a_call_that_is_faster_stays_compiled(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(calls, "compare_times", lambda *_, **__: WINS)
     compiled, model, x = left()
     assert compiled.report().specialisations[0].by_model is None
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x))
+
+
+@pytest.mark.parametrize(
+    ("device", "in_a_row", "alone", "by_model"),
+    [
+        ("cuda", WINS, WINS, False),
+        ("cuda", LOSES, WINS, True),
+        # A busy device hides the guards in a row of calls.
+        ("cuda", EQUAL, LOSES, True),
+        ("cpu", EQUAL, LOSES, False),
+    ],
+)
+def test_on_a_device_calls_are_also_timed_with_a_wait_after_each(
+    monkeypatch: pytest.MonkeyPatch, device: str, in_a_row: Comparison, alone: Comparison, by_model: bool
+):
+    def given(*_: Any, **options: Any) -> Comparison:
+        return alone if options.get("alone") else in_a_row
+
+    monkeypatch.setattr(calls, "compare_times", given)
+    monkeypatch.setattr(calls, "device_of", lambda _: torch.device(device))
+    compiled, model, x = left()
+    report = compiled.report().specialisations[0]
+    assert (report.by_model is not None) == by_model
+    deciding = LOSES if by_model else in_a_row
+    assert (report.model_ns, report.call_ns) == (deciding.eager_ns, deciding.fused_ns)
     with torch.no_grad():
         torch.testing.assert_close(compiled(x), model(x))
 

@@ -69,15 +69,19 @@ def compare_times(
     device: torch.device,
     *,
     graphed: bool = False,
+    alone: bool = False,
     rounds: int = _ROUNDS,
 ) -> Comparison:
     """Calls two functions in turns, in at most this number of rounds.
+
+    The calls of a round follow each other, so that the host prepares a call while the device computes the one before. With `alone`,
+    the host waits for the end of each call, and the times include all of its work.
 
     With `graphed`, both functions are recorded as CUDA graphs if possible, and the times are those of the device alone. The
     host's share of a call then does not count, because a CUDA graph does not have it.
     """
     if not graphed or device.type != "cuda":
-        return _compared(eager, fused, device, rounds)
+        return _compared(eager, fused, device, rounds, alone)
     graphs = [graph for function in (eager, fused) if (graph := repeated(function, device)) is not None]
     try:
         if len(graphs) < 2:
@@ -91,8 +95,10 @@ def compare_times(
     return Comparison(eager_ns, fused_ns)
 
 
-def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device, rounds: int) -> Comparison:
-    clocks = (_Clock(eager, device), _Clock(fused, device))
+def _compared(
+    eager: Callable[[], Any], fused: Callable[[], Any], device: torch.device, rounds: int, alone: bool = False
+) -> Comparison:
+    clocks = (_Clock(eager, device, alone), _Clock(fused, device, alone))
     started = time.perf_counter_ns()
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds):
@@ -110,9 +116,10 @@ def _compared(eager: Callable[[], Any], fused: Callable[[], Any], device: torch.
 class _Clock:
     """Times a function. One reading covers so many calls in a row that it is stable."""
 
-    def __init__(self, function: Callable[[], Any], device: torch.device) -> None:
+    def __init__(self, function: Callable[[], Any], device: torch.device, alone: bool) -> None:
         self.function = function
         self.device = device
+        self.alone = alone
         function()
         self.repeats = 1
         # The call above has compiled and filled caches, so this reading is a typical one.
@@ -123,6 +130,8 @@ class _Clock:
         started = time.perf_counter_ns()
         for _ in range(self.repeats):
             self.function()
+            if self.alone:
+                self._wait()
         self._wait()
         return (time.perf_counter_ns() - started) / self.repeats
 
