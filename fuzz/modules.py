@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import random
 import sys
 import time
@@ -30,7 +31,10 @@ class Call:
 
     MODES = ("no_grad", "no_grad", "inference", "grad", "weights", "autocast", "autocast_grad")
     SHARING = ("", "", "", "same", "view", "overlap", "storage", "bag", "buffer", "parameter")
-    CHANGES = ("", "", "", "scale", "flag", "train", "eval", "values", "share", "buffer", "freeze")
+    CHANGES = (
+        *("", "", "", "", "scale", "flag", "train", "eval", "values", "share", "buffer", "freeze"),
+        *("load", "assign", "parameter", "cast", "hook", "unhook", "layer", "copy"),
+    )
 
     def __init__(self, choose: random.Random) -> None:
         self.rows = choose.choice([4, 6])
@@ -93,6 +97,20 @@ class Call:
                 module.average = torch.full((COLUMNS,), 2.0)
             elif self.change == "freeze":
                 module.first.requires_grad_(self.seed % 2 == 0)
+            elif self.change in ("load", "assign"):
+                state = {name: value * 0.75 for name, value in module.state_dict().items()}
+                state["norm.num_batches_tracked"] = module.norm.num_batches_tracked.clone()
+                module.load_state_dict(state, assign=self.change == "assign")
+            elif self.change == "parameter":
+                module.shift = torch.nn.Parameter(module.shift + 0.25)
+            elif self.change == "cast":
+                module.to(self.dtype)
+            elif self.change == "hook":
+                module.second.register_forward_hook(lambda _, args, result: result * 0.5 + args[0].mean())
+            elif self.change == "unhook":
+                module.second._forward_hooks.clear()
+            elif self.change == "layer":
+                module.first = torch.nn.Linear(COLUMNS, COLUMNS).to(self.dtype)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -260,8 +278,12 @@ def findings(seed: int, steps: int, names: list[str]) -> Iterator[str]:
         ours, theirs = made(text), made(text)
         function = compiler(ours)
         for number, call in enumerate(calls):
-            call.prepare(ours)
-            call.prepare(theirs)
+            if call.change == "copy":
+                function, theirs = copy.deepcopy((function, theirs))
+                ours = getattr(function, "_orig_mod", None) or function.model
+            for module in (ours, theirs):
+                torch.manual_seed(call.seed)
+                call.prepare(module)
             failed = False
             for repeat in range(3):
                 expected = outcome(theirs, theirs, call)
