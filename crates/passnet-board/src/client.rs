@@ -46,7 +46,7 @@ pub enum SubmitError {
     #[error(transparent)]
     Board(#[from] BoardError),
     /// The board cannot be reached.
-    #[error("{url}: {message}")]
+    #[error("cannot reach the board at {url}: {message}; check the address, and that the board runs")]
     Unreachable {
         /// Address of the board.
         url: String,
@@ -68,6 +68,12 @@ pub enum SubmitError {
         /// Address of the board.
         url: String,
         message: String,
+    },
+    /// The board had not evaluated the bundle by the deadline.
+    #[error("the board at {url} has not evaluated the submission yet; repeat the command to wait again")]
+    Waiting {
+        /// Address of the board.
+        url: String,
     },
     /// The result carries no valid signature.
     #[error("the result is not authentic: {0}")]
@@ -159,7 +165,7 @@ pub fn wait(
             SubmissionState::Shown(result) => return Ok(Ok(verify(&result, key)?)),
             SubmissionState::Refused { reason } => return Ok(Err(reason)),
             SubmissionState::Waiting if Instant::now() > deadline => {
-                return Err(problem("the submission still waits; ask again later".to_owned()));
+                return Err(SubmitError::Waiting { url: url.to_owned() });
             }
             SubmissionState::Waiting => std::thread::sleep(ASK_EVERY),
         }

@@ -83,7 +83,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     for cause in error.chain().skip(1) {
         let text = cause.to_string();
         // Some errors quote their cause.
-        if !before.ends_with(&text) {
+        if !before.contains(&text) {
             eprintln!("  caused by: {text}");
             before = text;
         }

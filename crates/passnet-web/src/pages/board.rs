@@ -24,8 +24,21 @@ use crate::{
 
 /// Runs that the figures of a board show.
 const MAX_CURVES: usize = 8;
+/// Boards whose figures the page shows. Figures are the largest part of the page, and the pages of suites have those of other boards.
+const MAX_BOARDS_WITH_FIGURES: usize = 8;
 /// Columns of a board after rank and author.
 const NUMBERS: [&str; 3] = ["AS", "G-mean", "Cost"];
+
+/// Place of a board's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BoardFigures {
+    /// Below the board.
+    Open,
+    /// Below the board, folded.
+    Folded,
+    /// On the page of the suite.
+    OfSuite,
+}
 
 pub(super) fn page(context: &Context<'_>) -> Page {
     let site = context.site;
@@ -80,10 +93,17 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
     let mut first: Vec<usize> = best.to_vec();
     first.extend((0..all_standings.len()).filter(|at| best.is_empty() || is_contest(at) && !best.contains(at)));
     let more: Vec<usize> = (0..all_standings.len()).filter(|at| !first.contains(at)).collect();
-    let compared = first.iter().find(|&&at| all_standings[at].current().count() > 1);
+    let compared = first.iter().filter(|&&at| all_standings[at].current().count() > 1);
+    let with_figures: Vec<usize> = compared.copied().take(MAX_BOARDS_WITH_FIGURES).collect();
     let board = |at: &usize| {
-        let board = &all_standings[*at];
-        table(context, board, Some(at) == compared, &titles[board.conditions.suite])
+        let (board, suite) = (&all_standings[*at], &titles[all_standings[*at].conditions.suite]);
+        // Readers see the first board's at once.
+        let shown = match with_figures.iter().position(|with| with == at) {
+            Some(0) => BoardFigures::Open,
+            Some(_) => BoardFigures::Folded,
+            None => BoardFigures::OfSuite,
+        };
+        table(context, board, shown, suite)
     };
     html! {
         p.about {
@@ -123,7 +143,7 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
     }
 }
 
-fn table(context: &Context<'_>, board: &Standings, is_open: bool, suite: &str) -> Markup {
+fn table(context: &Context<'_>, board: &Standings, shown: BoardFigures, suite: &str) -> Markup {
     let runs = &context.site.runs;
     let axis = ScoreAxis::of(board.rows.iter().filter_map(|row| score_interval(&runs[row.run])));
     let conditions = &board.conditions;
@@ -154,17 +174,21 @@ fn table(context: &Context<'_>, board: &Standings, is_open: bool, suite: &str) -
             }
             (scrolling(&format!("Leaderboard of {suite} on {}, {} path", conditions.device, conditions.path), table))
             (quotation(context, board, suite))
-            (figures(context, board, is_open))
+            (figures(context, board, shown))
         }
     }
 }
 
 /// Figures of a board with several authors: scores against correctness, and scores by tolerance. The page of an author shows its
 /// runs over time.
-fn figures(context: &Context<'_>, board: &Standings, is_open: bool) -> Markup {
+fn figures(context: &Context<'_>, board: &Standings, shown: BoardFigures) -> Markup {
     let runs: Vec<usize> = board.current().map(|row| row.run).collect();
     if runs.len() < 2 {
         return html! {};
+    }
+    if shown == BoardFigures::OfSuite {
+        let page = PageId::Suite(board.conditions.suite, 0);
+        return html! { p.about { "Figures are on the " (context.link(page, "page of the suite")) "." } };
     }
     // Numbered within the board and not within the suite, so that no two authors of a figure have the same colour.
     let entry = |(series, &run): (usize, &usize)| RankedRun {
@@ -174,18 +198,17 @@ fn figures(context: &Context<'_>, board: &Standings, is_open: bool) -> Markup {
     };
     let entries: Vec<RankedRun<'_>> = runs.iter().take(MAX_CURVES).enumerate().map(entry).collect();
     let points: Vec<Point<'_>> = entries.iter().filter_map(point).collect();
-    let shown = if runs.len() > MAX_CURVES { format!(", the best {MAX_CURVES} authors") } else { String::new() };
+    let best = if runs.len() > MAX_CURVES { format!(", the best {MAX_CURVES} authors") } else { String::new() };
     html! {
-        // Readers see the first board's at once.
-        details open[is_open] {
+        details open[shown == BoardFigures::Open] {
             summary { "Figures" }
             div.sides {
                 figure {
-                    figcaption { "Sound score (95 % interval) against correctness" (shown) }
+                    figcaption { "Sound score (95 % interval) against correctness" (best) }
                     (scrolling("Sound score against correctness", scatter(&points, "Sound score against the share of correct graphs")))
                 }
                 figure {
-                    figcaption { "Score by tolerance" (shown) }
+                    figcaption { "Score by tolerance" (best) }
                     (scrolling("Score by tolerance", curves(&entries, &format!("curves-{}", anchor(context.site, &board.conditions)))))
                 }
             }

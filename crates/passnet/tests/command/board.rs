@@ -185,7 +185,9 @@ fn check_refusals(board: &Board, file: &str) {
     std::fs::write(&damaged, &bytes).unwrap();
     let output = passnet(&["submit", &damaged, "--to", &format!("http://{}", board.address)]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be verified"));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("cannot be verified"), "{message}");
+    assert!(!message.contains("caused by"), "the message quotes its cause already: {message}");
 }
 
 #[test]
@@ -213,6 +215,10 @@ fn a_folder_is_a_board_without_a_server_and_baselines_are_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("the bundle has no passes"));
 
     let file = bundle(folder.path(), "dir:suites/demo/passes");
+    let output = passnet(&["submit", &file, "--to", "http://127.0.0.1:1"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("cannot reach the board at http://127.0.0.1:1"), "{message}");
     assert!(passnet(&["submit", &file, "--to", home]).status.success());
     let output = passnet(&[&["board", home, "--hidden", TASK, "--once"][..], &QUICK].concat());
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
