@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import copy
 import dataclasses
+import faulthandler
 import multiprocessing
 import sys
 import time
@@ -216,6 +217,8 @@ def faults(model: torch.nn.Module, call: Call, how: str, way: str) -> str | None
 def check(recipe: Recipe, given: argparse.Namespace, channel: Any) -> None:
     """Sends a line for each way in which a model differs, then a line that it is done."""
     torch.set_num_threads(1)
+    # Shows where a model hangs.
+    faulthandler.dump_traceback_later(0.95 * given.limit)
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
     try:
