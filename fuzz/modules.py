@@ -233,7 +233,7 @@ def program(seed: int, steps: int) -> tuple[str, list[Call]]:
             line = kept[error]
             kept = [
                 *kept[:error],
-                *([f"{line.split(' = ')[0]} = x + 0"] if line.startswith("v") else ["pass"]),
+                *([f"{line.split(' = ')[0]} = x + 0"] if line.startswith("v") and " = " in line else ["pass"]),
                 *kept[error + 1 :],
             ]
             if kept[error] == line:
