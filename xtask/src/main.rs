@@ -12,10 +12,7 @@ mod test;
 mod tidy;
 mod wheel;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result, bail};
 
@@ -73,6 +70,8 @@ fn run(arguments: &[String]) -> Result<()> {
 
 /// Returns the folder above `xtask/`.
 fn repository_root() -> Result<PathBuf> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Cargo sets the variable for a command that it runs. The folder of the build is another one where two clones share a target folder.
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     Ok(manifest.parent().context("xtask lies in the repository")?.to_owned())
 }

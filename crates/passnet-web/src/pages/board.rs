@@ -93,17 +93,9 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
     let mut first: Vec<usize> = best.to_vec();
     first.extend((0..all_standings.len()).filter(|at| best.is_empty() || is_contest(at) && !best.contains(at)));
     let more: Vec<usize> = (0..all_standings.len()).filter(|at| !first.contains(at)).collect();
-    let compared = first.iter().filter(|&&at| all_standings[at].current().count() > 1);
-    let with_figures: Vec<usize> = compared.copied().take(MAX_BOARDS_WITH_FIGURES).collect();
     let board = |at: &usize| {
-        let (board, suite) = (&all_standings[*at], &titles[all_standings[*at].conditions.suite]);
-        // Readers see the first board's at once.
-        let shown = match with_figures.iter().position(|with| with == at) {
-            Some(0) => BoardFigures::Open,
-            Some(_) => BoardFigures::Folded,
-            None => BoardFigures::OfSuite,
-        };
-        table(context, board, shown, suite)
+        let suite = &titles[all_standings[*at].conditions.suite];
+        table(context, &all_standings[*at], place_of_figures(*at, &first, all_standings), suite)
     };
     html! {
         p.about {
@@ -140,6 +132,17 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
                 }
             }
         }
+    }
+}
+
+/// Returns the place of a board's figures. `first` are the boards that readers see first.
+fn place_of_figures(board: usize, first: &[usize], all_standings: &[Standings]) -> BoardFigures {
+    let compared = first.iter().filter(|&&at| all_standings[at].current().count() > 1);
+    match compared.take(MAX_BOARDS_WITH_FIGURES).position(|&at| at == board) {
+        // Readers see the first board's at once.
+        Some(0) => BoardFigures::Open,
+        Some(_) => BoardFigures::Folded,
+        None => BoardFigures::OfSuite,
     }
 }
 
