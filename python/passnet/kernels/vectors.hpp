@@ -581,6 +581,7 @@ OF_LANES(sqrt_of, std::sqrt)
 OF_LANES(floor_of, std::floor)
 OF_LANES(ceil_of, std::ceil)
 OF_LANES(trunc_of, std::trunc)
+OF_LANES(round_of, std::nearbyint)
 OF_LANES(abs_of, std::fabs)
 #undef OF_LANES
 

@@ -53,6 +53,8 @@ pub(crate) enum Unary {
     Floor,
     Ceil,
     Trunc,
+    /// The nearest whole number, the even one of two.
+    Round,
     Not,
 }
 

@@ -2,8 +2,12 @@
 //!
 //! Each function here returns `None` for a call that it cannot express. The call then stays with PyTorch.
 
+mod alias;
+mod backward;
 pub(crate) mod call;
 pub(crate) mod convolution;
+mod create;
+mod derived;
 mod einsum;
 mod gather;
 mod interpolate;
@@ -27,7 +31,7 @@ use passnet_record::DType;
 
 use self::call::Call;
 use super::{
-    expr::{BufferId, ValueKind},
+    expr::{Binary, BufferId, ValueKind},
     index::{Index, Vars, delinearize, linearize},
     scalar::{PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, Keeps, TensorId, Tensors},
@@ -120,6 +124,8 @@ impl<'g> Lowering<'g> {
         let tensor = self
             .constant(call)
             .or_else(|| self.pointwise(call))
+            .or_else(|| self.derived(call))
+            .or_else(|| self.backward(call))
             .or_else(|| self.normalize(call))
             .or_else(|| self.norms(call))
             .or_else(|| self.statistics(call))
@@ -262,6 +268,21 @@ impl<'g> Lowering<'g> {
 
     fn fill(&mut self, value: f64, dtype: DType) -> TensorId {
         self.tensors.add(Vec::new(), dtype, Def::Fill(PythonNumber::Float(value)))
+    }
+
+    /// Returns a number in the type of a tensor.
+    fn number(&mut self, value: f64, like: TensorId) -> TensorId {
+        self.fill(value, self.tensors[like].dtype)
+    }
+
+    /// Returns arithmetic of two tensors of one type.
+    fn combined(&mut self, op: Binary, a: TensorId, b: TensorId) -> Option<TensorId> {
+        self.map(ScalarFn::Binary(op), &[a, b], self.tensors[a].dtype)
+    }
+
+    /// Returns a comparison of two tensors of one type.
+    fn compared(&mut self, op: Binary, a: TensorId, b: TensorId) -> Option<TensorId> {
+        self.map(ScalarFn::Compare(op, self.tensors[a].dtype), &[a, b], DType::Bool)
     }
 
     /// Returns the same elements in row-major order under another shape.

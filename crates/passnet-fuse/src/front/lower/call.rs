@@ -7,6 +7,7 @@ use passnet_graph::{
     ops::{Op, OpName},
 };
 
+use super::alias::usual_name;
 use crate::front::scalar::as_scalar;
 
 /// Second names of parameters, which PyTorch accepts for code that was written for NumPy. They follow the first name.
@@ -55,6 +56,7 @@ impl<'g> Call<'g> {
     /// Returns the call that a node makes; `None` for functions of other namespaces.
     pub(crate) fn of(graph: &'g Graph, node: Node<'g>) -> Option<Self> {
         let OpName { name, in_place, is_method } = OpName::of(node.callee)?;
+        let name = usual_name(name);
         let mut call =
             Self { graph, value: node.value, name, in_place, is_method, args: node.args, node, read: Cell::new(0) };
         // `relu(x, inplace=True)` changes its argument as `relu_` does. `functional` has both forms.

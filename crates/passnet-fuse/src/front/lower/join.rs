@@ -1,12 +1,14 @@
 //! Concatenation, stacking and padding.
 
 use passnet_graph::Arg;
+use passnet_record::DType;
 
 use super::{
     Lowering,
     call::{Call, dimension},
 };
 use crate::front::{
+    expr::Binary,
     scalar::{PythonNumber, as_scalar},
     tensor::{Def, TensorId},
 };
@@ -44,6 +46,32 @@ impl<'g> Lowering<'g> {
         })
     }
 
+    /// Lowers `diff`: each element minus the one before it, of a tensor that may have more elements put before and after it.
+    pub(super) fn differences(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let dtype = self.tensors[x].dtype;
+        (dtype != DType::Bool && call.float(1, "n", 1.0)? == 1.0).then_some(())?;
+        let dim = if call.arg(2, "dim").is_some() { call.int(2, "dim")? } else { -1 };
+        let dim = dimension(dim, shape.len())?;
+        let mut of = vec![x];
+        for (place, name) in [(3, "prepend"), (4, "append")] {
+            if let Some(arg) = call.given(place, name) {
+                let more = self.tensor(arg)?;
+                (self.tensors[more].dtype == dtype && self.tensors[more].shape.len() == shape.len()).then_some(())?;
+                of.insert(if name == "prepend" { 0 } else { of.len() }, more);
+            }
+        }
+        let mut whole = shape.to_vec();
+        whole[dim] += 1;
+        (of.iter().map(|&of| self.tensors[of].shape[dim]).sum::<i64>() == whole[dim]).then_some(())?;
+        let joined = match of.as_slice() {
+            &[only] => only,
+            _ => self.tensors.add(whole, dtype, Def::Cat { of, dim }),
+        };
+        let (first, second) = (self.slice(joined, dim, 0, 1, shape[dim]), self.slice(joined, dim, 1, 1, shape[dim]));
+        self.combined(Binary::Sub, second, first)
+    }
+
     /// Returns the tensors that a `cat` joins, without empty ones, such as an unused cache.
     fn joined(&mut self, arg: Arg) -> Option<Vec<TensorId>> {
         let (Arg::List(range) | Arg::Tuple(range)) = arg else { return self.tensor_list(arg) };
@@ -59,23 +87,29 @@ impl<'g> Lowering<'g> {
 
     /// Surrounds a tensor with a constant.
     pub(super) fn pad(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
-        let x = self.tensor(call.subject()?)?;
+        let mut x = self.tensor(call.subject()?)?;
         let pads = call.ints(call.arg(1, "pad")?)?;
-        if let Some(Arg::Str(mode)) = call.given(2, "mode") {
+        // The operator of the library has no mode.
+        let is_operator = call.name == "constant_pad_nd";
+        if let Some(Arg::Str(mode)) = call.given(2, "mode").filter(|_| !is_operator) {
             (call.graph.str(mode) == "constant").then_some(())?;
         }
-        let fill = match call.given(3, "value") {
+        let fill = match call.given(if is_operator { 2 } else { 3 }, "value") {
             Some(value) => as_scalar(value)?,
             None => PythonNumber::Int(0),
         };
         let mut before = vec![0; shape.len()];
         for (place, pair) in pads.chunks_exact(2).enumerate() {
             let dim = shape.len().checked_sub(place + 1)?;
-            // Negative padding removes elements, which is not expressed here.
-            (pair[0] >= 0 && pair[1] >= 0).then_some(())?;
-            before[dim] = pair[0];
+            // Negative padding removes elements.
+            let (removed, end) = (-pair[0].min(0), self.tensors[x].shape[dim] + pair[1].min(0));
+            (end > removed).then_some(())?;
+            if pair[0] < 0 || pair[1] < 0 {
+                x = self.slice(x, dim, removed, 1, end - removed);
+            }
+            before[dim] = pair[0].max(0);
         }
-        if pads.iter().all(|&pad| pad == 0) {
+        if pads.iter().all(|&pad| pad <= 0) {
             return Some(x);
         }
         let dtype = self.tensors[x].dtype;

@@ -19,9 +19,12 @@ impl<'g> Lowering<'g> {
         match call.name {
             "rms_norm" => self.rms_norm(call, dtype),
             "_weight_norm" => self.weight_norm(call, dtype),
-            "norm" => {
+            "norm" | "linalg_norm" | "linalg_vector_norm" => {
                 let x = self.tensor(call.subject()?)?;
                 is_euclidean(call, 1)?;
+                // Of two dimensions or none, `linalg.norm` with an order is the norm of a matrix.
+                let is_of_vectors = matches!(call.given(2, "dim"), Some(Arg::Int(_)));
+                (call.name != "linalg_norm" || call.given(1, "ord").is_none() || is_of_vectors).then_some(())?;
                 let reduced = call.marked_dims(2, self.tensors[x].shape.len())?;
                 let keep = call.bool(3, "keepdim", false)?;
                 self.euclidean(x, &reduced, keep, dtype)
@@ -91,7 +94,7 @@ impl<'g> Lowering<'g> {
 
 /// Returns whether the order of a norm, at a place or as `p`, is 2.
 fn is_euclidean(call: &Call<'_>, place: usize) -> Option<()> {
-    match call.given(place, "p") {
+    match call.given(place, if call.name.starts_with("linalg") { "ord" } else { "p" }) {
         None => Some(()),
         Some(Arg::Str(id)) => (call.graph.str(id) == "fro").then_some(()),
         Some(order) => (as_scalar(order)?.as_f64() == 2.0).then_some(()),

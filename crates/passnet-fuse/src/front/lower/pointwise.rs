@@ -1,6 +1,6 @@
 //! Pointwise operations, casts, and creation of constant tensors.
 
-use passnet_graph::{Arg, Target, Type};
+use passnet_graph::{Arg, Target};
 use passnet_record::DType;
 
 use super::{
@@ -68,7 +68,7 @@ impl<'g> Lowering<'g> {
     /// Lowers arithmetic, comparisons and logic of two operands.
     fn of_two(&mut self, call: &Call<'g>) -> Option<TensorId> {
         match call.name {
-            // A factor `alpha` is rare in captured graphs, so such calls stay with PyTorch.
+            // These have a factor `alpha`.
             "add" | "sub" if call.arg(usize::MAX, "alpha").is_some() || call.len() > 2 => None,
             "add" => self.binary(call, Binary::Add),
             "sub" => self.binary(call, Binary::Sub),
@@ -97,27 +97,9 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// Lowers a constant tensor: `zeros`, `full_like`.
-    fn filled(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
-        let value = match call.name.trim_start_matches("new_") {
-            "full" | "full_like" => as_scalar(call.arg(if call.name == "new_full" { 2 } else { 1 }, "fill_value")?)?,
-            name => PythonNumber::Int(name.starts_with("ones").into()),
-        };
-        let shape = self.result_type(call)?.shape.clone();
-        Some(self.tensors.add(shape, dtype, Def::Fill(value)))
-    }
-
-    /// Lowers `torch.tensor(number)`. The result may be in host memory, so it is used as a number where it is an operand.
-    pub(super) fn constant(&mut self, call: &Call<'g>) -> Option<TensorId> {
-        let (Type::Tensor(ty) | Type::Host { host: ty }) = self.typed.type_of(call.value) else { return None };
-        (call.name == "tensor" && !call.is_method && ty.shape.is_empty()).then_some(())?;
-        let value = as_scalar(call.arg(0, "data")?)?;
-        Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(value)))
-    }
-
     /// Returns both operands. Numbers and tensors of integers are converted to the type of the result, because half types
     /// cannot hold all integers.
-    fn operands(&mut self, call: &Call<'g>, dtype: DType) -> Option<[TensorId; 2]> {
+    pub(super) fn operands(&mut self, call: &Call<'g>, dtype: DType) -> Option<[TensorId; 2]> {
         let mut converted = |arg| {
             let operand = self.operand(arg, dtype)?;
             let is_integer = !self.tensors[operand].dtype.is_float() && self.tensors[operand].dtype != DType::Bool;
@@ -205,7 +187,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Returns a logical function of two tensors, whose elements count as true unless they are 0.
-    fn of_conditions(&mut self, call: &Call<'g>, function: Binary) -> Option<TensorId> {
+    pub(super) fn of_conditions(&mut self, call: &Call<'g>, function: Binary) -> Option<TensorId> {
         let mut conditions = [self.tensor(call.subject()?)?, self.tensor(call.arg(1, "other")?)?];
         for condition in &mut conditions {
             let dtype = self.tensors[*condition].dtype;
@@ -270,14 +252,6 @@ impl<'g> Lowering<'g> {
         Some(self.cast(sum, dtype))
     }
 
-    /// Lowers `linspace` if its step is a whole number, because such steps do not round.
-    fn linspace(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
-        let (start, end, steps) = (call.int(0, "start")?, call.int(1, "end")?, call.int(2, "steps")?);
-        (steps > 1 && (end - start) % (steps - 1) == 0 && dtype == DType::Float32).then_some(())?;
-        let def = Def::Range { start, step: (end - start) / (steps - 1) };
-        Some(self.tensors.add(vec![steps], dtype, def))
-    }
-
     /// Returns each element of a vector times each of another.
     fn outer(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let (a, b) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "vec2")?)?);
@@ -299,24 +273,10 @@ impl<'g> Lowering<'g> {
         let (positive, negative) = (below(zero, x)?, below(x, zero)?);
         self.map(ScalarFn::Binary(Binary::Sub), &[positive, negative], dtype)
     }
-
-    fn arange(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
-        let int = |place, name| call.int(place, name);
-        // The end is read only so that the keyword counts as read. The number of elements comes from the type of the result.
-        let (start, step) = match call.len() {
-            1 => (0, 1),
-            2 => (int(0, "start")?, 1),
-            3 => (int(0, "start")?, int(2, "step")?),
-            _ => return None,
-        };
-        int(0, "end")?;
-        let shape = self.result_type(call)?.shape.clone();
-        Some(self.tensors.add(shape, dtype, Def::Range { start, step }))
-    }
 }
 
 /// Returns a number rounded to a half type. For other types, the number stays as it is: they have enough digits.
-fn rounded_to(value: f64, dtype: DType) -> f64 {
+pub(super) fn rounded_to(value: f64, dtype: DType) -> f64 {
     // Binary digits after the first one, and the least exponent of a normal number.
     let (places, least) = match dtype {
         DType::Float16 => (10, -14),

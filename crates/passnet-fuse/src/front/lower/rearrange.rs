@@ -17,6 +17,7 @@ impl<'g> Lowering<'g> {
             "repeat" | "tile" => self.repeated(x, shape),
             "repeat_interleave" => self.each_repeated(call, x, shape),
             "narrow" | "select" => self.narrowed(call, x, shape),
+            "pixel_shuffle" | "pixel_unshuffle" | "channel_shuffle" => self.shuffled(call, x, shape),
             "unfold" => self.unfolded(call, x, shape),
             _ => None,
         }
@@ -96,5 +97,34 @@ impl<'g> Lowering<'g> {
         let within = index.pop()?;
         index[dim] = index[dim].clone().times(step).plus(&within);
         Some(self.view(x, shape.to_vec(), index, Keeps::Some))
+    }
+
+    /// Lowers shuffles: a reshape that splits dimensions, a permutation, and a reshape that merges them.
+    fn shuffled(&mut self, call: &Call<'g>, x: TensorId, shape: &[i64]) -> Option<TensorId> {
+        let from = self.tensors[x].shape.clone();
+        if call.name == "channel_shuffle" {
+            let groups = call.int(1, "groups")?;
+            let [batch, channels, rest @ ..] = from.as_slice() else { return None };
+            (groups > 0 && channels % groups == 0).then_some(())?;
+            let split = self.reshape(x, &[&[*batch, groups, channels / groups], rest].concat());
+            let order: Vec<usize> = [0, 2, 1].into_iter().chain(3..rest.len() + 3).collect();
+            let turned = self.permute(split, &order)?;
+            return Some(self.reshape(turned, shape));
+        }
+        let [before @ .., channels, rows, columns] = from.as_slice() else { return None };
+        let n = before.len();
+        let (split, order) = if call.name == "pixel_shuffle" {
+            let by = call.int(1, "upscale_factor")?;
+            (by > 0 && channels % (by * by) == 0).then_some(())?;
+            (vec![channels / (by * by), by, by, *rows, *columns], [0, 3, 1, 4, 2])
+        } else {
+            let by = call.int(1, "downscale_factor")?;
+            (by > 0 && rows % by == 0 && columns % by == 0).then_some(())?;
+            (vec![*channels, rows / by, by, columns / by, by], [0, 2, 4, 1, 3])
+        };
+        let split = self.reshape(x, &[before, split.as_slice()].concat());
+        let order: Vec<usize> = (0..n).chain(order.into_iter().map(|place| place + n)).collect();
+        let turned = self.permute(split, &order)?;
+        Some(self.reshape(turned, shape))
     }
 }

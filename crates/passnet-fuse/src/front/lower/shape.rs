@@ -42,12 +42,11 @@ impl<'g> Lowering<'g> {
                 let x = self.tensor(call.subject()?)?;
                 self.expand(x, &shape)?
             }
-            "roll" | "flip" | "repeat" | "tile" | "repeat_interleave" | "narrow" | "select" => {
-                self.rearranged(call, &shape)?
-            }
+            "roll" | "flip" | "repeat" | "tile" | "repeat_interleave" | "narrow" | "select" | "pixel_shuffle"
+            | "pixel_unshuffle" | "channel_shuffle" => self.rearranged(call, &shape)?,
             "unfold" if call.is_method => self.rearranged(call, &shape)?,
             "cat" | "concat" | "stack" => self.cat(call, &shape)?,
-            "pad" => self.pad(call, &shape)?,
+            "pad" | "constant_pad_nd" => self.pad(call, &shape)?,
             "embedding" => {
                 let (indices, table) = (self.tensor(call.arg(0, "input")?)?, self.tensor(call.arg(1, "weight")?)?);
                 call.given(3, "max_norm").is_none().then_some(())?;
@@ -62,6 +61,8 @@ impl<'g> Lowering<'g> {
                 self.taken(x, dim, places)
             }
             "gather" => self.picked(call, &shape)?,
+            "diff" => self.differences(call, &shape)?,
+            "aten_slice" => self.aten_slice(call, &shape)?,
             "triu" | "tril" => self.triangle(call)?,
             "glu" => return self.glu(call).map(Lowered::Tensor),
             _ => return None,
@@ -104,6 +105,17 @@ impl<'g> Lowering<'g> {
         let (_, mut index) = dimensions(&shape);
         index[dim] = index[dim].clone().times(step).plus_constant(start);
         self.view(of, shape, index, Keeps::Some)
+    }
+
+    /// Lowers `slice(x, dim, start, end, step)`, an operator of the library.
+    fn aten_slice(&mut self, call: &Call<'g>, shape: &[i64]) -> Option<TensorId> {
+        let x = self.tensor(call.subject()?)?;
+        let dim = if call.arg(1, "dim").is_some() { call.int(1, "dim")? } else { 0 };
+        let dim = dimension(dim, shape.len())?;
+        let [start, end, step] =
+            [(2, "start"), (3, "end"), (4, "step")].map(|(place, name)| call.arg(place, name).unwrap_or(Arg::None));
+        let slice = StridedSlice::between(start, end, step, *self.tensors[x].shape.get(dim)?)?;
+        Some(self.slice(x, dim, slice.start, slice.step, slice.extent))
     }
 
     fn pieces(&mut self, call: &Call<'g>) -> Option<Lowered> {
@@ -254,16 +266,21 @@ impl<'g> Lowering<'g> {
 }
 
 /// Elements `start + step * i` for `i` below `extent`.
-struct StridedSlice {
-    start: i64,
-    step: i64,
-    extent: i64,
+pub(super) struct StridedSlice {
+    pub(super) start: i64,
+    pub(super) step: i64,
+    pub(super) extent: i64,
 }
 
 impl StridedSlice {
     /// Returns the slice `parts` (start, stop, step) of `whole` elements.
     fn of(parts: &[Arg], whole: i64) -> Option<Self> {
         let &[start, stop, step] = parts else { return None };
+        Self::between(start, stop, step, whole)
+    }
+
+    /// Returns the slice from `start` to `stop` of `whole` elements.
+    pub(super) fn between(start: Arg, stop: Arg, step: Arg, whole: i64) -> Option<Self> {
         let step = match step {
             Arg::None => 1,
             // PyTorch refuses slices with negative steps, and so does the pattern.

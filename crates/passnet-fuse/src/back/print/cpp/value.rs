@@ -127,6 +127,7 @@ impl CppPrinter<'_> {
             Unary::Floor => "floor_of",
             Unary::Ceil => "ceil_of",
             Unary::Trunc => "trunc_of",
+            Unary::Round => "round_of",
         };
         format!("{function}({a})")
     }

@@ -273,6 +273,7 @@ fn unary(op: Unary, a: &str, kind: ValueKind) -> String {
         Unary::Floor => "libdevice.floor",
         Unary::Ceil => "libdevice.ceil",
         Unary::Trunc => "libdevice.trunc",
+        Unary::Round => "libdevice.rint",
     };
     format!("{function}({a})")
 }
