@@ -48,6 +48,16 @@ pub(crate) struct InputBlock {
 impl InputBlock {
     /// Makes one set of values per entry of `contents` (seed and kind), all in one block.
     pub(crate) fn new(metas: &[TensorMeta], contents: &[(u64, Content)], limit: u64) -> Result<Self, BlockError> {
+        Self::with_constants(metas, &[], contents, limit)
+    }
+
+    /// Makes a block as [`InputBlock::new`] does, for a graph with these constants.
+    pub(crate) fn with_constants(
+        metas: &[TensorMeta],
+        constants: &[f64],
+        contents: &[(u64, Content)],
+        limit: u64,
+    ) -> Result<Self, BlockError> {
         let mut first = Vec::with_capacity(metas.len());
         let mut stride = 0_u64;
         for meta in metas {
@@ -63,7 +73,7 @@ impl InputBlock {
         }
         let file = memory_file()?;
         file.set_len(end)?;
-        let all = AllInputs::of(metas);
+        let all = AllInputs::of(metas, constants);
         for (&(seed, content), start) in contents.iter().zip((0..).step_by(stride.max(1) as usize)) {
             for (number, (meta, layout)) in metas.iter().zip(&first).enumerate() {
                 file.write_all_at(&fill_among(meta, number, seed, content, all)?, start + layout.offset)?;

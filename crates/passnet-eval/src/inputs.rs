@@ -6,6 +6,7 @@ mod non_finite;
 mod outliers;
 mod real;
 mod rows;
+mod steps;
 
 use std::num::NonZero;
 
@@ -15,6 +16,7 @@ pub(crate) use discrete::is_fixed;
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use real::{Real, literal};
+pub(crate) use steps::constants_of;
 
 use crate::philox::{BATCH, Stream};
 
@@ -70,19 +72,22 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
 }
 
 /// Properties of all inputs of a graph. Some contents of an input depend on the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AllInputs {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct AllInputs<'a> {
     /// Number of valid indices in all dimensions.
     indices: i64,
     /// True if a tensor of random values has more than one row.
     has_rows: bool,
+    /// Constants of the graph.
+    constants: &'a [f64],
 }
 
-impl AllInputs {
-    pub(crate) fn of(metas: &[TensorMeta]) -> Self {
+impl<'a> AllInputs<'a> {
+    pub(crate) fn of(metas: &[TensorMeta], constants: &'a [f64]) -> Self {
         Self {
             indices: common_indices(metas),
             has_rows: metas.iter().any(|meta| is_drawn(meta) && rows::has_rows(meta)),
+            constants,
         }
     }
 }
@@ -98,7 +103,7 @@ pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
 /// # Errors
 /// If the metadata contradicts itself.
 pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, InputError> {
-    fill_among(meta, 0, seed, content, AllInputs::of(std::slice::from_ref(meta)))
+    fill_among(meta, 0, seed, content, AllInputs::of(std::slice::from_ref(meta), &[]))
 }
 
 /// Makes the values of the input with the given number, as [`fill`] does.
@@ -107,7 +112,7 @@ pub(crate) fn fill_among(
     number: usize,
     seed: u64,
     content: Content,
-    all: AllInputs,
+    all: AllInputs<'_>,
 ) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
@@ -225,8 +230,8 @@ fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     });
 }
 
-fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs, out: &mut [u8]) {
-    let rule = FloatRule::of(meta, content);
+fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+    let rule = FloatRule { constants: all.constants, ..FloatRule::of(meta, content) };
     in_parallel(out, R::SIZE, |first, part| {
         let mut normals = [[0.0; 4]; BATCH];
         for (batch, elements) in (0..).zip(part.chunks_mut(4 * BATCH * R::SIZE)) {
@@ -291,6 +296,8 @@ struct FloatRule<'a> {
     min: f64,
     max: f64,
     content: Content,
+    /// Constants of the graph.
+    constants: &'a [f64],
 }
 
 impl<'a> FloatRule<'a> {
@@ -302,6 +309,7 @@ impl<'a> FloatRule<'a> {
             min: meta.min_val.unwrap_or(f64::NEG_INFINITY),
             max: meta.max_val.unwrap_or(f64::INFINITY),
             content,
+            constants: &[],
         }
     }
 
@@ -344,6 +352,10 @@ impl<'a> FloatRule<'a> {
             | Content::FarNegative
             | Content::Small => self.within(random, normal, 100.0),
             Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
+            Content::Steps => {
+                let value = steps::value(normal * self.std.max(1.0) + self.mean, normal, self.constants);
+                self.within(value, normal, 100.0)
+            }
             Content::Zeros => self.within(0.0, normal, 100.0),
             Content::Large => self.within(random * 1000.0, normal, R::LARGE),
             Content::Negative => self.within(-random.abs(), normal, 100.0),

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     block::{BlockError, InputBlock},
     failure::Failure,
-    inputs::{Content, byte_size, is_drawn, is_fixed},
+    inputs::{Content, byte_size, constants_of, is_drawn, is_fixed},
     integrity,
     judge::{
         Agreement, CallProperties, LooseRound, Pair, RoundTally, Witnesses, judge_loosely, pair, remarks, same_bytes,
@@ -104,9 +104,10 @@ impl<'a> GraphEvaluation<'a> {
         let bytes = metas.iter().try_fold(0_u64, |sum, meta| byte_size(meta).map(|size| sum + size as u64));
         let bytes = bytes.map_err(|error| block_stop(error.into()))?;
         let size = (BATCH_BYTES / bytes.max(1)).clamp(1, rounds.len() as u64) as usize;
+        let constants = constants_of(self.sample.graph());
         Ok(rounds.chunks(size).map(move |rounds| {
             let contents: Vec<_> = rounds.iter().map(|round| (round.inputs_seed, round.content)).collect();
-            InputBlock::new(metas, &contents, limit).map(|block| (rounds, block))
+            InputBlock::with_constants(metas, &constants, &contents, limit).map(|block| (rounds, block))
         }))
     }
 

@@ -12,6 +12,8 @@ pub enum Content {
     Wide,
     /// Like `Wide`, but rows differ: some are small, mostly zero, or nearly equal to the row before.
     Uneven,
+    /// Multiples of one half with the deviation of `Wide`, and constants of the graph: values at which the graph decides.
+    Steps,
     /// Like `Random`, with very large values in a few rows.
     Spikes,
     /// Like `Random`, with a small block of values as in `Wide` in each tensor.
@@ -46,10 +48,11 @@ impl Content {
     pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 14] = [
+    pub const ADVERSARIAL: [Self; 15] = [
         Self::Varied,
         Self::Wide,
         Self::Uneven,
+        Self::Steps,
         Self::Spikes,
         Self::Outliers,
         Self::EvenOutliers,
@@ -75,7 +78,10 @@ impl Content {
 
     /// Returns whether all values have ordinary magnitudes, but not those that the metadata describes.
     pub(crate) const fn is_near(self) -> bool {
-        matches!(self, Self::Wide | Self::Uneven | Self::Outliers | Self::EvenOutliers | Self::OddOutliers)
+        matches!(
+            self,
+            Self::Wide | Self::Uneven | Self::Steps | Self::Outliers | Self::EvenOutliers | Self::OddOutliers
+        )
     }
 
     /// Returns the name in settings and messages.
@@ -85,6 +91,7 @@ impl Content {
             Self::Varied => "varied",
             Self::Wide => "wide",
             Self::Uneven => "uneven",
+            Self::Steps => "steps",
             Self::Spikes => "spikes",
             Self::Outliers => "outliers",
             Self::EvenOutliers => "even_outliers",

@@ -49,7 +49,8 @@ fn large_tensors_do_not_depend_on_the_number_of_threads() {
     let whole = fill(&meta(DType::Float16, &[(PARALLEL_ELEMENTS + 13) as u64]), 5, Content::Random).unwrap();
     let start = fill(&meta(DType::Float16, &[1000]), 5, Content::Random).unwrap();
     assert_eq!(whole[..2000], start);
-    let rule = FloatRule { data: None, mean: 0.25, std: 2.0, min: -1e9, max: 1e9, content: Content::Random };
+    let rule =
+        FloatRule { data: None, mean: 0.25, std: 2.0, min: -1e9, max: 1e9, content: Content::Random, constants: &[] };
     let stream = Stream::new(5, "in_0");
     let mut last = [0; 2];
     let i = PARALLEL_ELEMENTS as u64 + 12;
@@ -133,7 +134,7 @@ fn outliers_are_few_and_meet_those_of_tensors_of_the_same_sizes() {
     let of = |shape: &[u64]| TensorMeta { mean: Some(0.0), std: Some(0.1), ..meta(DType::Float32, shape) };
     let metas = [of(&[60, 64]), of(&[64]), of(&[64, 80]), of(&[7, 64])];
     let places = |number: usize, content: Content| -> Vec<usize> {
-        let bytes = fill_among(&metas[number], number, 3, content, AllInputs::of(&metas)).unwrap();
+        let bytes = fill_among(&metas[number], number, 3, content, AllInputs::of(&metas, &[])).unwrap();
         let large = floats(&bytes).into_iter().enumerate().filter(|(_, value)| value.abs() > 0.2);
         large.map(|(index, _)| index).collect()
     };
@@ -222,7 +223,8 @@ fn indices_without_literals_are_valid_in_all_dimensions() {
     for (tables, limit) in [(vec![index.clone(), table.clone()], 6), (vec![index.clone()], 2), (vec![table], 6)] {
         assert_eq!(common_indices(&tables), limit);
     }
-    let drawn = fill_among(&index, 0, 1, Content::Discrete, AllInputs { indices: 6, has_rows: true }).unwrap();
+    let drawn =
+        fill_among(&index, 0, 1, Content::Discrete, AllInputs { indices: 6, has_rows: true, constants: &[] }).unwrap();
     let drawn: Vec<i64> = drawn.as_chunks().0.iter().map(|&bytes| i64::from_ne_bytes(bytes)).collect();
     assert!((0..6).all(|value| drawn.contains(&value)) && drawn.iter().all(|value| (0..6).contains(value)));
     assert_eq!(common_indices(&[meta(DType::Float32, &[1, 30_000, 768])]), 100);
