@@ -10,8 +10,10 @@ pub(super) enum ClassKind {
     Enumeration,
     NamedTuple,
     Data,
-    /// No base and no decorator: a group of functions and constants.
+    /// No base and no decorator: functions and constants, and the fields to which `__init__` assigns.
     Group,
+    /// An exception without members.
+    Error,
 }
 
 /// Source of the first argument of a method.

@@ -11,6 +11,7 @@ mod calls;
 mod class_kinds;
 mod classes;
 mod conditions;
+mod decorators;
 mod definitions;
 mod entry;
 mod expressions;
@@ -26,6 +27,7 @@ mod pure;
 mod scope;
 mod standard;
 mod statements;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,6 +2,7 @@
 
 /// Modules that a pass may import. Names that are imported *from* them are checked where they are used.
 pub(crate) const IMPORTABLE: &[&str] = &[
+    "bisect",
     "collections",
     "collections.abc",
     "contextlib",
@@ -33,6 +34,7 @@ pub(crate) const IMPORTABLE: &[&str] = &[
 
 /// First components of the importable modules. No file of a directory may have such a name.
 pub(crate) const IMPORTABLE_ROOTS: &[&str] = &[
+    "bisect",
     "collections",
     "contextlib",
     "dataclasses",

@@ -209,18 +209,34 @@ pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
 
 /// Methods of plain values that return plain values.
 pub(super) const PLAIN_METHODS: &[&str] = &[
+    "bit_count",
     "bit_length",
+    "capitalize",
+    "center",
     "count",
     "endswith",
+    "find",
     "index",
     "is_integer",
+    "isdigit",
     "join",
+    "ljust",
     "lower",
+    "lstrip",
     "numel",
+    "partition",
+    "removeprefix",
+    "removesuffix",
     "replace",
+    "rfind",
+    "rjust",
+    "rpartition",
+    "rstrip",
     "startswith",
     "strip",
+    "title",
     "upper",
+    "zfill",
 ];
 
 /// Methods of containers that only read.
@@ -305,6 +321,7 @@ const ITERATORS: &[&str] = &[
 pub(super) const MOMENTARY: &[&str] = &[
     "torch.cuda.current_device",
     "torch.cuda.current_stream",
+    "torch.get_num_threads",
     "triton.runtime.driver.active.get_active_torch_device",
     "triton.runtime.driver.active.get_current_target",
 ];
@@ -338,7 +355,9 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ) => Api::Constant,
         ("torch", "empty" | "empty_strided" | "full" | "ones" | "zeros") => Api::Create,
         ("torch", "empty_like" | "full_like" | "ones_like" | "zeros_like") => Api::CreateLike,
-        ("torch", "broadcast_shapes" | "device" | "finfo" | "iinfo" | "promote_types" | "Size") => Api::Compute,
+        ("torch", "broadcast_shapes" | "device" | "finfo" | "get_num_threads" | "iinfo" | "promote_types" | "Size") => {
+            Api::Compute
+        }
         ("torch", "is_complex" | "is_floating_point" | "is_tensor" | "numel" | "result_type") => Api::Inspect,
         ("torch", name) if TENSOR_PARTS.contains(&name) => Api::Views,
         ("torch", name) if TORCH_VIEWS.contains(&name) => Api::View,
@@ -361,6 +380,7 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("triton.language", name) if TRITON_DTYPES.contains(&name) => Api::Constant,
         ("math", "e" | "inf" | "nan" | "pi" | "tau") => Api::Constant,
         ("math", name) if !name.starts_with('_') => Api::Compute,
+        ("bisect", "bisect" | "bisect_left" | "bisect_right") | ("typing", "cast" | "TypeVar") => Api::Compute,
         ("operator", name) if OPERATORS.contains(&name) => Api::Compute,
         ("triton.runtime.driver.active", "get_active_torch_device" | "get_current_target")
         | ("triton.runtime.driver.active.utils", "get_device_properties")

@@ -111,6 +111,7 @@ impl<'a> Flow<'a> {
                 self.require_plain(frame, call, receiver, "passing it to a method");
                 Some(Value::Plain)
             }
+            Value::Plain if let Some(result) = self.text_call(frame, call, &attribute.value, name) => Some(result),
             Value::Items { sites, fresh } => Some(self.items_call(frame, call, sites, *fresh, name)),
             Value::Plain | Value::Tuple(_) | Value::LaunchArgument | Value::Kernel | Value::Functions(_) => {
                 let violation = UnknownAttribute { subject: name.to_owned(), owner: receiver.describe() };
@@ -193,6 +194,7 @@ impl<'a> Flow<'a> {
         };
         self.check_pure_api(frame, call, path, kind);
         match kind {
+            Api::Compute if path == "typing.cast" => return self.cast(frame, call),
             Api::Native => return self.native_call(frame, call),
             Api::Wrap => return self.wrap_call(frame, call),
             Api::Reduce => return self.reduce(frame, call),

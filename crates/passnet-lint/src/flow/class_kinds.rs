@@ -1,14 +1,29 @@
 //! The kinds of classes that a pass may define, and their members.
 
-use ruff_python_ast::{Decorator, Expr, ExprCall, Keyword, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{
+    Decorator, Expr, ExprCall, ExprContext, Keyword, Stmt, StmtClassDef, StmtFunctionDef,
+    visitor::{self, Visitor},
+};
 use ruff_text_size::Ranged;
 
-use super::{CodeLocation, Flow, FunctionRole, ModuleId, SiteId, Value};
+use super::{CodeLocation, Flow, FunctionRole, ModuleId, SiteId, Value, scope::Scope};
 use crate::{
     class::{CheckedClass, ClassKind, Receiver},
     ids::ClassId,
     rules::{ModuleState, StatementNotAllowed},
 };
+
+/// Exceptions that a class of the directory may extend.
+const ERRORS: &[&str] = &[
+    "AssertionError",
+    "Exception",
+    "IndexError",
+    "KeyError",
+    "NotImplementedError",
+    "RuntimeError",
+    "TypeError",
+    "ValueError",
+];
 
 /// Settings of `dataclasses.dataclass` that decide about comparison, order and layout only.
 const DATACLASS_KEYWORDS: &[&str] = &["eq", "frozen", "kw_only", "match_args", "order", "repr", "slots"];
@@ -51,6 +66,12 @@ impl<'a> Flow<'a> {
                     }
                 }
                 Stmt::FunctionDef(def) => {
+                    if kind == ClassKind::Group && def.name.as_str() == "__init__" {
+                        for name in assigned_fields(def) {
+                            let site = self.new_site();
+                            class.fields.push((name, site));
+                        }
+                    }
                     let frame = CodeLocation { module: id, function: None };
                     let function = self.register_function(frame, FunctionRole::Host, &def.parameters, def);
                     class.methods.insert(def.name.as_str(), (function, receiver(def)));
@@ -77,6 +98,7 @@ impl<'a> Flow<'a> {
             [base] if is_builtin(base, &["object"]) => None,
             // `class Mode(str, Enum)`: its members are strings as well.
             [mixin, base] if is_builtin(mixin, &["int", "str"]) => Some(self.base_kind(id, base)?),
+            [base] if is_builtin(base, ERRORS) => Some(ClassKind::Error),
             [base] => Some(self.base_kind(id, base)?),
             _ => return None,
         };
@@ -168,6 +190,38 @@ impl<'a> Flow<'a> {
 /// Returns whether a setting of a field is its default.
 fn is_default(keyword: &Keyword) -> bool {
     keyword.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "default" | "default_factory"))
+}
+
+/// Returns the name of the instance that a method gets, if the method gives no other meaning to the name.
+pub(super) fn own_instance(def: &StmtFunctionDef) -> Option<&str> {
+    let first = def.parameters.posonlyargs.iter().chain(&def.parameters.args).next()?.name().as_str();
+    let scope = Scope::of_body(Some(&def.parameters), &def.body);
+    let bound = scope.names.iter().chain(&scope.comprehension).filter(|(name, _)| *name == first).count();
+    (bound == 1).then_some(first)
+}
+
+/// Returns the names of the attributes of its instance to which `__init__` assigns.
+pub(super) fn assigned_fields(def: &StmtFunctionDef) -> Vec<&str> {
+    struct Fields<'a> {
+        instance: &'a str,
+        names: Vec<&'a str>,
+    }
+    impl<'a> Visitor<'a> for Fields<'a> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Attribute(attribute) = expr
+                && attribute.ctx == ExprContext::Store
+                && attribute.value.as_name_expr().is_some_and(|owner| owner.id.as_str() == self.instance)
+                && !self.names.contains(&attribute.attr.as_str())
+            {
+                self.names.push(attribute.attr.as_str());
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let Some(instance) = own_instance(def) else { return Vec::new() };
+    let mut fields = Fields { instance, names: Vec::new() };
+    fields.visit_body(&def.body);
+    fields.names
 }
 
 pub(super) fn receiver(def: &StmtFunctionDef) -> Receiver {

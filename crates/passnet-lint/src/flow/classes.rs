@@ -6,28 +6,34 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, visitor::Visitor};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, visitor::Visitor};
 use ruff_text_size::Ranged;
 
 use super::{
-    CodeLocation, Flow, ModuleId, Value,
+    Body, CodeLocation, Flow, ModuleId, SiteId, Value,
     api::{self, Api},
     arguments::{Called, as_argument},
-    class_kinds::receiver,
+    class_kinds::{assigned_fields, own_instance, receiver},
     lasting::Names,
     scope::Scope,
 };
 use crate::{
     class::{ClassKind, Receiver},
     ids::ClassId,
-    rules::{DecoratorNotAllowed, DunderAccess, ModuleState, ReboundName, StatementNotAllowed, UnknownAttribute},
+    rules::{
+        DecoratorNotAllowed, DunderAccess, ModuleState, ReboundName, SharedMutation, StatementNotAllowed,
+        UnknownAttribute,
+    },
 };
 
 impl<'a> Flow<'a> {
     /// Runs the body of a class, as Python does when it imports the module.
     pub(super) fn run_class(&mut self, id: ModuleId, def: &'a StmtClassDef) {
         let Some(Value::Class(class)) = self.module_name(id, def.name.as_str()) else {
-            let subject = format!("`class {}` with these bases, decorators or settings", def.name);
+            let bases = def.arguments.as_ref().is_some_and(|list| !list.args.is_empty());
+            let advice =
+                if bases { " (put its methods into one class without a base, or write functions)" } else { "" };
+            let subject = format!("`class {}` with these bases, decorators or settings{advice}", def.name);
             let reported = self.report(id, &def.name, &StatementNotAllowed { subject });
             return self.bind_name(CodeLocation { module: id, function: None }, def.name.as_str(), reported);
         };
@@ -36,6 +42,14 @@ impl<'a> Flow<'a> {
             match stmt {
                 Stmt::Pass(_) => {}
                 Stmt::Expr(stmt) if stmt.value.is_string_literal_expr() || stmt.value.is_ellipsis_literal_expr() => {}
+                Stmt::FunctionDef(method) if self.classes[class.0].kind == ClassKind::Enumeration => {
+                    let subject = "a method of an enumeration (write a function that gets the member)".to_owned();
+                    self.report(id, &method.name, &StatementNotAllowed { subject });
+                }
+                other if self.classes[class.0].kind == ClassKind::Error => {
+                    let subject = format!("a member of the exception `{}`", def.name);
+                    self.report(id, other, &StatementNotAllowed { subject });
+                }
                 Stmt::AnnAssign(assign) if assign.target.is_name_expr() => {
                     self.check_annotation(id, &assign.annotation);
                     self.check_member(id, class, &assign.target);
@@ -49,9 +63,7 @@ impl<'a> Flow<'a> {
                         self.run_member(id, class, target, &assign.value);
                     }
                 }
-                Stmt::FunctionDef(def) if self.classes[class.0].kind != ClassKind::Enumeration => {
-                    self.run_method(id, class, def);
-                }
+                Stmt::FunctionDef(def) => self.run_method(id, class, def),
                 other => {
                     let subject = format!("this part of the class `{}`", def.name);
                     self.report(id, other, &StatementNotAllowed { subject });
@@ -70,6 +82,12 @@ impl<'a> Flow<'a> {
             if !members.insert(*name) || is_decorator {
                 self.report(id, range, &ReboundName { subject: (*name).to_owned() });
             }
+        }
+        // An attribute of the instance would hide a method or a constant of the same name.
+        let init =
+            def.body.iter().filter_map(Stmt::as_function_def_stmt).filter(|method| method.name.as_str() == "__init__");
+        for name in init.flat_map(assigned_fields).filter(|name| members.contains(name)) {
+            self.report(id, &def.name, &ReboundName { subject: name.to_owned() });
         }
         let mut names = Names::default();
         for stmt in &def.body {
@@ -148,6 +166,7 @@ impl<'a> Flow<'a> {
         let name = def.name.as_str();
         let is_hook = match self.classes[class.0].kind {
             ClassKind::Data => !matches!(name, "__post_init__" | "__call__"),
+            ClassKind::Group => !matches!(name, "__init__" | "__call__"),
             _ => name != "__call__",
         };
         if name.starts_with("__") && is_hook {
@@ -179,6 +198,15 @@ impl<'a> Flow<'a> {
             self.check_plain_arguments(frame, call, &called, "making a member of an enumeration of it");
             return Value::Plain;
         }
+        if self.classes[class.0].kind == ClassKind::Error {
+            self.check_plain_arguments(frame, call, &called, "an exception");
+            return Value::Plain;
+        }
+        if let Some((function, _)) = self.classes[class.0].methods.get("__init__").copied() {
+            let positional = std::iter::once(Value::Record(class)).chain(called.positional).collect();
+            self.bind_call(frame, call, function, &Called { positional, ..called });
+            return Value::Record(class);
+        }
         let fields = self.classes[class.0].fields.clone();
         for value in called.values().cloned().collect::<Vec<_>>() {
             self.check_no_closure(frame, call, &value);
@@ -207,6 +235,35 @@ impl<'a> Flow<'a> {
             self.bind_call(frame, call, function, &called);
         }
         Value::Record(class)
+    }
+
+    /// Assigns to an attribute: `self.name = value` in the `__init__` of a class, before any other code has the instance.
+    pub(super) fn assign_attribute(&mut self, frame: CodeLocation, target: &'a ExprAttribute, value: &Value) {
+        if target.attr.starts_with("__") {
+            self.report(frame.module, target, &DunderAccess { subject: target.attr.to_string() });
+            return;
+        }
+        let field = self.field_of_init(frame, target);
+        let Some(site) = field else {
+            self.report(frame.module, target, &SharedMutation { subject: "assignment to an attribute".to_owned() });
+            return;
+        };
+        self.check_no_closure(frame, target, value);
+        if self.holds_iterator(value) {
+            self.report(frame.module, target, &ModuleState { subject: self.describe_state(value) });
+        }
+        self.put(site, as_argument(value));
+    }
+
+    /// Returns the field to which `__init__` assigns, if the target is a field of its own instance.
+    fn field_of_init(&self, frame: CodeLocation, target: &ExprAttribute) -> Option<SiteId> {
+        let function = frame.function?;
+        let owner = target.value.as_name_expr()?;
+        let mut classes = self.classes.iter();
+        let class = classes.find(|class| class.methods.get("__init__").is_some_and(|(id, _)| *id == function))?;
+        let Body::Def(def) = self.function(function).body else { return None };
+        (class.kind == ClassKind::Group && own_instance(def) == Some(owner.id.as_str()))
+            .then(|| class.field(target.attr.as_str()))?
     }
 
     /// Returns an attribute of a class or an instance that is no method.

@@ -42,7 +42,12 @@ impl<'a> Flow<'a> {
             let role = self.role(id, def);
             let function =
                 self.register_function(CodeLocation { module: id, function: None }, role, &def.parameters, def);
-            let value = if role == FunctionRole::Kernel { Value::Kernel } else { Value::function(function) };
+            let value = match role {
+                FunctionRole::Kernel => Value::Kernel,
+                // The name is bound to the result of the decorator, once that is known.
+                FunctionRole::Host if self.has_own_decorators(id, def) => Value::Nothing,
+                _ => Value::function(function),
+            };
             self.modules[id.0].names.insert(def.name.as_str(), Binding::Value(value));
         }
         for def in self.statements(id).iter().filter_map(Stmt::as_class_def_stmt) {
@@ -163,7 +168,9 @@ impl<'a> Flow<'a> {
     /// Returns a `def` inside a function.
     pub(super) fn nested_def(&mut self, frame: CodeLocation, def: &'a StmtFunctionDef) -> Value {
         for decorator in &def.decorator_list {
-            self.reject_decorator(frame.module, decorator);
+            if !self.is_wraps(frame, decorator) {
+                self.reject_decorator(frame.module, decorator);
+            }
         }
         self.check_signature(frame, def);
         let id = self.register_function(frame, FunctionRole::Host, &def.parameters, def);
@@ -184,10 +191,13 @@ impl<'a> Flow<'a> {
         let frame = CodeLocation { module: id, function: None };
         let Some(function) = self.function_at.get(&(id, def.start())).copied() else { return };
         let role = self.function(function).role;
+        self.run_signature(frame, function, def);
+        if role == FunctionRole::Host && self.has_own_decorators(id, def) {
+            return self.decorate(frame, def, function);
+        }
         for decorator in &def.decorator_list {
             self.run_decorator(frame, decorator, role, function);
         }
-        self.run_signature(frame, function, def);
     }
 
     /// Checks the signature of a function, and binds its defaults.

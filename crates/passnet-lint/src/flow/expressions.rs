@@ -164,7 +164,11 @@ impl<'a> Flow<'a> {
             }
             Expr::Starred(starred) => self.eval(frame, &starred.value),
             Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) | Expr::TString(_) | Expr::IpyEscapeCommand(_) => {
-                let subject = "this expression".to_owned();
+                let subject = match expr {
+                    Expr::Yield(_) | Expr::YieldFrom(_) => "`yield` (return a list or a tuple instead)",
+                    _ => "this expression",
+                }
+                .to_owned();
                 self.report(frame.module, expr, &StatementNotAllowed { subject })
             }
         }

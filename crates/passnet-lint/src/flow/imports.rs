@@ -27,10 +27,13 @@ const TYPING_NAMES: &[&str] = &[
     "Optional",
     "Sequence",
     "Set",
+    "TYPE_CHECKING",
     "Tuple",
     "Type",
     "TypeAlias",
+    "TypeVar",
     "Union",
+    "cast",
 ];
 
 /// Names of modules of the standard library that a pass may import. The modules have other names, which keep state or call what
@@ -40,7 +43,7 @@ const STANDARD_NAMES: &[(&str, &[&str])] = &[
     ("contextlib", &["nullcontext"]),
     ("dataclasses", &["dataclass", "field"]),
     ("enum", &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum", "auto", "unique"]),
-    ("functools", &["cache", "lru_cache", "partial", "reduce"]),
+    ("functools", &["cache", "lru_cache", "partial", "reduce", "wraps"]),
     ("triton.runtime", &["driver"]),
 ];
 

@@ -1,6 +1,6 @@
 //! Calls of `passnet.kernels.cpp` and `passnet.kernels.cuda`: literal sources, signatures and flags.
 
-use ruff_python_ast::{Expr, ExprCall, ExprStringLiteral};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{CodeLocation, Flow, Value};
@@ -10,18 +10,18 @@ use crate::{
 };
 
 impl<'a> Flow<'a> {
-    /// Checks `passnet.kernels.cpp(...)` at module level. Sources have to be literals, and are scanned.
+    /// Checks `passnet.kernels.cpp(...)` at module level. Sources have to be constant texts, and are scanned.
     pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         if frame.function.is_some() {
             let subject = "a call inside a function".to_owned();
             return self.report(frame.module, call, &NativeSource { subject });
         }
         let source = call.arguments.find_argument_value("source", 0);
-        match source.and_then(|expr| self.constant_text(frame, expr)) {
-            // A literal has the same findings in each round, so the scan runs in the last round only.
-            Some(literal) if self.reporting => {
-                for (place, found) in native::scan(literal.value.to_str(), self.defined_types(frame, call)) {
-                    self.report_native(frame, literal, place, &found);
+        match source.and_then(|expr| Some((expr, self.constant_text(frame, expr)?))) {
+            // A text has the same findings in each round, so the scan runs in the last round only.
+            Some((expr, text)) if self.reporting => {
+                for (place, found) in native::scan(&text, self.defined_types(frame, call)) {
+                    self.report_native(frame, expr, place, &found);
                 }
             }
             Some(_) => {}
@@ -62,20 +62,15 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn report_native(
-        &mut self,
-        frame: CodeLocation,
-        literal: &ExprStringLiteral,
-        place: native::Span,
-        found: &native::ScanFinding,
-    ) {
+    fn report_native(&mut self, frame: CodeLocation, expr: &'a Expr, place: native::Span, found: &native::ScanFinding) {
         // A literal without escapes stands in the file as it is, so a place in the source is a place in the file.
-        let inside = self.source(frame.module).slice(literal).find(literal.value.to_str());
-        let range = inside.and_then(|start| {
-            let start = literal.start() + TextSize::try_from(start + place.0).ok()?;
+        let literal = self.text_literal(frame, expr);
+        let range = literal.and_then(|literal| {
+            let inside = self.source(frame.module).slice(literal).find(literal.value.to_str())?;
+            let start = literal.start() + TextSize::try_from(inside + place.0).ok()?;
             Some(TextRange::at(start, TextSize::try_from(place.1).ok()?))
         });
-        let range = range.unwrap_or(literal.range);
+        let range = range.or(literal.map(|literal| literal.range)).unwrap_or(expr.range());
         match found {
             native::ScanFinding::Include(rule) => self.report(frame.module, &range, rule),
             native::ScanFinding::Call(rule) => self.report(frame.module, &range, rule),
@@ -100,20 +95,6 @@ impl<'a> Flow<'a> {
             (target.id == name.id).then_some(&*assign.value)
         });
         assigned.filter(|value| value.is_list_expr() || value.is_tuple_expr()).unwrap_or(expr)
-    }
-
-    /// Returns the string literal of an expression: the expression itself, or the module-level constant that it names.
-    fn constant_text(&self, frame: CodeLocation, expr: &'a Expr) -> Option<&'a ExprStringLiteral> {
-        match expr {
-            Expr::StringLiteral(literal) => Some(literal),
-            Expr::Name(name) => self.statements(frame.module).iter().find_map(|stmt| {
-                let assign = stmt.as_assign_stmt()?;
-                let [Expr::Name(target)] = assign.targets.as_slice() else { return None };
-                let literal = assign.value.as_string_literal_expr()?;
-                (target.id == name.id).then_some(literal)
-            }),
-            _ => None,
-        }
     }
 }
 

@@ -93,6 +93,28 @@ impl<'a> Flow<'a> {
         result
     }
 
+    /// `itertools.accumulate(iterable, function, initial=start)` with a function.
+    fn accumulate(&mut self, frame: CodeLocation, call: &'a ExprCall, function: &'a Expr) -> Value {
+        let callee = self.eval_raw(frame, function);
+        let mut result = Value::Nothing;
+        if let Some(start) = call.arguments.find_keyword("initial") {
+            result = self.eval(frame, &start.value);
+            self.require_plain(frame, start, &result, "reducing it");
+        }
+        let iterated = self.eval(frame, &call.arguments.args[0]);
+        let element = self.element(frame, call, iterated);
+        self.require_plain(frame, call, &element, "reducing it");
+        result = result.join(element.clone().shared());
+        for _ in 0..2 {
+            let called = Called { positional: vec![result.clone(), element.clone()], ..Called::default() };
+            let next = self.call_value(frame, call, callee.clone(), &called);
+            self.require_plain(frame, call, &next, "reducing it");
+            result = result.join(next.shared());
+        }
+        let made = self.container(frame, call, result);
+        self.iterator(made)
+    }
+
     /// `functools.partial(function, name=value)`. The value is bound to the parameter, so a later call passes the rest.
     pub(super) fn partial(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let [function] = &*call.arguments.args else {
@@ -118,8 +140,15 @@ impl<'a> Flow<'a> {
 
     /// `itertools.product` and the like.
     pub(super) fn iterate(&mut self, frame: CodeLocation, call: &'a ExprCall, path: &str) -> Value {
-        let called = self.eval_arguments(frame, &call.arguments);
         let name = path.rsplit('.').next().unwrap_or_default();
+        let settings = &call.arguments.keywords;
+        if let ("accumulate", [_, function]) = (name, &*call.arguments.args)
+            && settings.iter().all(|setting| setting.arg.as_ref().is_some_and(|name| name.as_str() == "initial"))
+            && !call.arguments.args.iter().any(Expr::is_starred_expr)
+        {
+            return self.accumulate(frame, call, function);
+        }
+        let called = self.eval_arguments(frame, &call.arguments);
         let mut elements = Vec::new();
         for value in called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>() {
             elements.push(if name == "repeat" { value } else { self.element(frame, call, value) });
@@ -194,7 +223,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn unclear(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+    pub(super) fn unclear(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
         let subject = format!("`{}`", self.source(frame.module).slice(call).lines().next().unwrap_or_default());
         self.report(frame.module, call, &UnknownCall { subject })
     }

@@ -6,6 +6,7 @@ use ruff_text_size::Ranged;
 use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports};
 use crate::{
     annotation,
+    class::ClassKind,
     rules::{
         Annotation, ExceptionHandler, ModuleState, SharedMutation, StatementNotAllowed, TensorOperator, UnknownCall,
     },
@@ -30,6 +31,13 @@ impl<'a> Flow<'a> {
                     }
                 }
                 Stmt::Expr(stmt) if stmt.value.is_string_literal_expr() => {}
+                // It is false when Python runs, and true for tools that check types.
+                Stmt::If(stmt)
+                    if stmt.elif_else_clauses.is_empty()
+                        && self.dotted(id, &stmt.test).as_deref() == Some("typing.TYPE_CHECKING") => {}
+                Stmt::Try(stmt) => {
+                    self.report(id, stmt, &ExceptionHandler);
+                }
                 Stmt::Expr(stmt) if self.is_wrap_call(id, &stmt.value) => {
                     self.eval(frame, &stmt.value);
                 }
@@ -98,7 +106,13 @@ impl<'a> Flow<'a> {
             Stmt::Raise(stmt) => {
                 for part in stmt.exc.iter().chain(&stmt.cause) {
                     // `raise ValueError` names the class, `raise ValueError(...)` calls it.
-                    if !matches!(self.eval_raw(frame, part), Value::Builtin(name) if name.ends_with("Error")) {
+                    let raised = self.eval_raw(frame, part);
+                    let is_error = match raised {
+                        Value::Builtin(name) => name.ends_with("Error"),
+                        Value::Class(class) => self.classes[class.0].kind == ClassKind::Error,
+                        _ => false,
+                    };
+                    if !is_error {
                         self.plain(frame, part, "`raise`");
                     }
                 }
@@ -250,8 +264,9 @@ impl<'a> Flow<'a> {
                 let value = if takes_elements { self.element(frame, target, value) } else { value };
                 self.put_into(frame, target, &container, value);
             }
+            Expr::Attribute(attribute) => self.assign_attribute(frame, attribute, &value),
             _ => {
-                self.report(frame.module, target, &SharedMutation { subject: "assignment to an attribute".to_owned() });
+                self.report(frame.module, target, &SharedMutation { subject: "this assignment".to_owned() });
             }
         }
     }

@@ -4,8 +4,8 @@ use crate::rule::Violation;
 ///
 /// Allows the decorators `triton.jit`, `triton.autotune`, `triton.heuristics`, `passnet.kernels.triton`,
 /// `passnet.kernels.prepared`, `torch.fx.wrap`, `torch.no_grad()`, those of classes of data (`dataclass`,
-/// `enum.unique`, `property`, `staticmethod`, `classmethod`), and `functools.lru_cache` on functions of sizes. A function
-/// under `lru_cache`, and all functions that it calls, may only compute plain values from plain values.
+/// `enum.unique`, `property`, `staticmethod`, `classmethod`), functions of the directory that get and return functions,
+/// `functools.wraps` inside of these, and `functools.lru_cache` on functions of sizes. A function under `lru_cache`, and all functions that it calls, may only compute plain values from plain values.
 ///
 /// ## Why
 ///
@@ -31,7 +31,9 @@ pub(crate) struct DecoratorNotAllowed {
 impl DecoratorNotAllowed {
     /// A decorator, as written, that is not on the list.
     pub(crate) fn unknown(subject: impl std::fmt::Display) -> Self {
-        Self { message: format!("decorator `{subject}` is not allowed") }
+        let subject = subject.to_string();
+        let advice = if subject.contains("inference_mode") { "; write `torch.no_grad()`" } else { "" };
+        Self { message: format!("decorator `{subject}` is not allowed{advice}") }
     }
 
     /// Stored results in a directory that asks for the alignment of an address.

@@ -5,8 +5,8 @@ use crate::rule::Violation;
 /// Allows imports of a fixed list of modules: `torch` (with `torch.nn`, `torch.nn.functional`, `torch.fx`),
 /// `triton`, `triton.language`, libdevice, `passnet.kernels`, `__future__.annotations`, and files of the pass directory:
 /// `import helper`, `from . import helper`, `from .helper import f`. Of the standard library, it allows `math`,
-/// `operator`, `itertools`, `typing`, `collections.abc`, and these names: `dataclasses.dataclass` and `field`,
-/// `enum.Enum` and its kinds, `functools.lru_cache`, `cache`, `partial` and `reduce`, `collections.namedtuple`,
+/// `operator`, `itertools`, `bisect`, `typing`, `collections.abc`, and these names: `dataclasses.dataclass` and `field`,
+/// `enum.Enum` and its kinds, `functools.lru_cache`, `cache`, `partial`, `reduce` and `wraps`, `collections.namedtuple`,
 /// `contextlib.nullcontext`. Functions may import these modules, too.
 ///
 /// ## Why
@@ -50,7 +50,7 @@ impl Violation for ImportNotAllowed {
 /// Returns advice for modules that ordinary code often imports.
 fn advice(name: &str) -> &'static str {
     match name {
-        "functools.wraps" | "functools.update_wrapper" => "; write the function itself instead of a decorator",
+        "functools.update_wrapper" => "; write the function itself instead of a decorator",
         "functools.cached_property" => "; compute the value in a `@property`, or in the wrapper",
         "collections.defaultdict" | "collections.Counter" | "collections.OrderedDict" => "; use a dictionary",
         "collections.deque" => "; use a list",
@@ -63,6 +63,9 @@ fn advice(name: &str) -> &'static str {
         "os" | "sys" | "time" | "logging" | "warnings" => {
             "; raise an exception with a message, and decide by shape and type"
         }
+        "copy" => "; write `list(x)` or `dict(x)`",
+        "textwrap" => "; the source of a kernel may be indented",
+        "string" => "; write an f-string",
         "random" => "; results depend on the inputs alone",
         _ if name.starts_with("numpy") => "; compute in a kernel, and use `math` for numbers",
         _ if name.starts_with("typing.") => "; leave the annotation out, or write the plain type",

@@ -16,7 +16,8 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Write the source as one triple-quoted string.
+/// Write the source as one triple-quoted string. Constants of the module may be put together: `HEADER + BODY`, and f-strings
+/// of strings and integers without a format.
 pub(crate) struct NativeSource {
     /// The text at that place.
     pub(crate) subject: String,
@@ -26,9 +27,10 @@ impl Violation for NativeSource {
     const ID: &'static str = "PN701";
     const NAME: &'static str = "native-source";
     const SOURCE: &'static str = include_str!("native_source.rs");
-    const HELP: &'static str = "write the source as one triple-quoted string constant";
+    const HELP: &'static str =
+        "write the source as one triple-quoted string, or put it together from constants with `+` and f-strings";
 
     fn message(&self) -> String {
-        format!("the source of a native kernel has to be one string literal, not {}", self.subject)
+        format!("the source of a native kernel has to be a constant text, not {}", self.subject)
     }
 }

@@ -30,7 +30,7 @@ impl Violation for SharedMutation {
     const ID: &'static str = "PN502";
     const NAME: &'static str = "shared-mutation";
     const SOURCE: &'static str = include_str!("shared_mutation.rs");
-    const HELP: &'static str = "only containers made in the same function can be changed";
+    const HELP: &'static str = "only containers made in the same function can be changed; for values that depend on sizes alone, put `functools.lru_cache` on a function";
 
     fn message(&self) -> String {
         format!("{} changes a value that outlives the call", self.subject)

@@ -7,21 +7,22 @@ use crate::rule::Violation;
 /// `else`) is not checked, because it does not run when a pass is imported.
 ///
 /// Classes at module level are allowed if they hold data: enumerations, `NamedTuple`, `@dataclass` (methods, properties,
-/// `__post_init__` and `__call__` included), and classes without a base that group functions and constants. Other bases,
-/// decorators, metaclasses and methods that begin with two underscores are not. `match` compares plain values; patterns
+/// `__post_init__` and `__call__` included), classes without a base (functions, constants, and an `__init__` that assigns
+/// to attributes of `self`), and exceptions without members. Other bases, decorators, metaclasses and methods that begin
+/// with two underscores are not. The body of `if TYPE_CHECKING:` (without `else`) is not checked either. `match` compares plain values; patterns
 /// with classes or dictionaries are not allowed. `del` removes variables of the function.
 ///
 /// ## Why
 ///
 /// Such code can keep state, run at an unexpected time, or give a name several meanings. An instance of a class of data
-/// keeps nothing between calls, because no attribute can be assigned to.
+/// keeps nothing between calls, because only its `__init__` can assign to its attributes.
 ///
 /// ## Example
 ///
 /// ```python
 /// class Fused(torch.nn.Module):    # PN209
-///     def __init__(self):          # PN209
-///         self.last = None
+///     def __repr__(self):          # PN209
+///         return ""
 /// ```
 ///
 /// ## How to fix

@@ -41,6 +41,7 @@ fn advice(name: &str) -> &'static str {
     match name {
         "slice" => "; write `x[start:end]`",
         "getattr" | "hasattr" => "; write the attribute's name, or test dtype, shape or device",
+        "type" => "; test with `isinstance`",
         "print" => "; raise an exception with the message",
         _ => "",
     }
