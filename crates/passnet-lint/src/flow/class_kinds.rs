@@ -192,8 +192,10 @@ fn is_default(keyword: &Keyword) -> bool {
     keyword.arg.as_ref().is_some_and(|name| matches!(name.as_str(), "default" | "default_factory"))
 }
 
-/// Returns the name of the instance that a method gets, if the method gives no other meaning to the name.
+/// Returns the name of the instance that a method gets, if the method gives no other meaning to the name. A method with a decorator may get
+/// the class, or any value.
 pub(super) fn own_instance(def: &StmtFunctionDef) -> Option<&str> {
+    def.decorator_list.is_empty().then_some(())?;
     let first = def.parameters.posonlyargs.iter().chain(&def.parameters.args).next()?.name().as_str();
     let scope = Scope::of_body(Some(&def.parameters), &def.body);
     let bound = scope.names.iter().chain(&scope.comprehension).filter(|(name, _)| *name == first).count();

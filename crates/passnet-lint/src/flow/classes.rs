@@ -173,7 +173,8 @@ impl<'a> Flow<'a> {
             let subject = format!("`{name}` in a class (write a function, `NamedTuple` or `@dataclass`)");
             self.report(id, &def.name, &StatementNotAllowed { subject });
         }
-        if receiver == Receiver::Instance || def.decorator_list.len() > 1 {
+        // With a decorator, `__init__` would get the class, or another instance, as its first argument.
+        if receiver == Receiver::Instance || def.decorator_list.len() > 1 || name == "__init__" {
             for decorator in &def.decorator_list {
                 let subject = self.source(id).slice(&decorator.expression).to_owned();
                 self.report(id, decorator, &DecoratorNotAllowed::unknown(subject));
