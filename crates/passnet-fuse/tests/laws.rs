@@ -93,6 +93,8 @@ fn every_operation_is_in_the_table_of_properties() {
     let table = documentation.split("| Treatment |").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
     let documented = table.split('`').skip(1).step_by(2).map(str::to_owned);
     let sources = [
+        include_str!("../src/front/lower/backward.rs"),
+        include_str!("../src/front/lower/derived.rs"),
         include_str!("../src/front/lower/norm.rs"),
         include_str!("../src/front/lower/normalize.rs"),
         include_str!("../src/front/lower/pointwise.rs"),

@@ -197,6 +197,7 @@ pub const OPS: &[Op] = &[
     op("slice_backward", Fresh).slow_alone(),
     op("softmax", Fresh).fresh_in_hashes().reduction().amplifies_errors().non_negative().costly(),
     op("softplus", Fresh).amplifies_errors().costly(),
+    op("softshrink", Fresh),
     op("softsign", Fresh),
     op("split", View),
     op("sqrt", Fresh).fresh_in_hashes(),
