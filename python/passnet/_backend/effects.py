@@ -23,8 +23,8 @@ class Effects:
     is_random: bool
     operators: tuple[str, ...]
     """Operators in order, with the types of their tensors. Casts by autocast are included."""
-    results: tuple[Any, ...]
-    """Results without data: their types, sizes and strides."""
+    results: Any
+    """The result of the function, with types, sizes and strides of its tensors, but without their data."""
 
 
 class Recorder(TorchDispatchMode):
@@ -62,7 +62,7 @@ def effects_of(function: Callable[..., Any], values: Sequence[Any]) -> Effects |
             )
     except Exception:  # An operator that needs content may raise any exception.
         return None
-    return Effects(mutated, recorder.is_random, tuple(recorder.operators), (results,))
+    return Effects(mutated, recorder.is_random, tuple(recorder.operators), results)
 
 
 def count_writes(values: Sequence[Any], places: Sequence[int]) -> None:

@@ -120,7 +120,8 @@ fn leaderboard(context: &Context<'_>, all_standings: &[Standings], best: &[usize
             (filter("Device", &of(|board| &board.conditions.device)))
             (filter("Path", &of(|board| &board.conditions.path)))
             label { input type="checkbox" data-hide="no-passes"; " hide runs without passes" }
-            label { input type="checkbox" data-show="earlier"; " all runs of an author" } output data-count {}
+            label { input type="checkbox" data-show="earlier"; " all runs of an author" }
+            output data-count {}
         }
         div id="boards" {
             @for at in &first { (board(at)) }

@@ -8,11 +8,10 @@ const SPECIAL: &str = "_C._special.special_";
 
 /// Second names of operations, with the name that the lowerings use. The parameters of both are the same.
 #[rustfmt::skip] // Pairs of names, several on a line.
-const ALIASES: [(&str, &str); 22] = [
+const ALIASES: [(&str, &str); 18] = [
     ("_C._linalg.linalg_norm", "linalg_norm"), ("_C._linalg.linalg_vector_norm", "linalg_vector_norm"),
-    ("absolute", "abs"), ("arccos", "acos"), ("arcsin", "asin"), ("arctan", "atan"), ("arctan2", "atan2"),
-    ("concatenate", "concat"), ("divide", "div"), ("expit", "sigmoid"), ("fix", "trunc"), ("greater", "gt"),
-    ("greater_equal", "ge"), ("less", "lt"), ("less_equal", "le"), ("linalg.norm", "linalg_norm"),
+    ("absolute", "abs"), ("concatenate", "concat"), ("divide", "div"), ("expit", "sigmoid"), ("fix", "trunc"),
+    ("greater", "gt"), ("greater_equal", "ge"), ("less", "lt"), ("less_equal", "le"), ("linalg.norm", "linalg_norm"),
     ("linalg.vector_norm", "linalg_vector_norm"), ("log_sigmoid", "logsigmoid"), ("not_equal", "ne"),
     ("ravel", "flatten"), ("subtract", "sub"), ("swapdims", "swapaxes"),
 ];
