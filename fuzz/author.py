@@ -1,9 +1,9 @@
 """Random graphs for the built-in author: its passes and eager mode must agree.
 
-    python fuzz/author.py --seconds 600 --passnet target/debug/passnet
+    python fuzz/author.py --seconds 600 --passnet target/debug/passnet [--device cuda]
 
 Writes graphs of random operations, shapes, strides and types as tasks, has the author write passes for them, applies these as the
-referee does, and compares results, types, strides and the memory of the inputs on a CPU. Each difference is printed with its
+referee does, and compares results, types, strides and the memory of the inputs. Each difference is printed with its
 seed; the task and its passes stay in the work folder. Needs `PYTHONPATH=python` and `PASSNET_SITE`, as the tests do.
 """
 
@@ -44,7 +44,7 @@ def _has_bits_of(a: Tensor, b: Tensor) -> bool:
     return torch.equal(one.view(torch.uint8), other.view(torch.uint8))
 
 
-def check(folder: Path, passes: Path, seed: int) -> str | None:
+def check(folder: Path, passes: Path, seed: int, device: str) -> str | None:
     """The difference between eager mode and the rewritten graph; `None` where they agree."""
     text = (folder / "000" / "model.py").read_text()
     space: dict[str, Any] = {"torch": torch}
@@ -60,7 +60,7 @@ def check(folder: Path, passes: Path, seed: int) -> str | None:
 
     def run(of: torch.fx.GraphModule, threads: int) -> list[Tensor]:
         """Results, then inputs as they are afterwards."""
-        inputs = [writer.inputs[name].clone() for name in names]
+        inputs = [writer.inputs[name].to(device, copy=True) for name in names]
         torch.set_num_threads(threads)
         return [*of(*inputs), *inputs]
 
@@ -93,14 +93,14 @@ def graph_of(seed: int) -> Writer:
     return writer
 
 
-def write_tasks(work: Path, seeds: range) -> dict[int, Path]:
+def write_tasks(work: Path, seeds: range, device: str) -> dict[int, Path]:
     """Writes the graphs of the seeds that have an operation."""
     tasks = {}
     for seed in seeds:
         writer = graph_of(seed)
         if writer.lines and any(name.startswith("tmp_") for name in writer.values):
             tasks[seed] = work / "tasks" / f"seed-{seed}"
-            writer.write(tasks[seed])
+            writer.write(tasks[seed], device)
     return tasks
 
 
@@ -109,6 +109,7 @@ def main() -> int:
     parser.add_argument("--passnet", default="passnet", help="the command")
     parser.add_argument("--seed", type=int, default=0, help="first seed")
     parser.add_argument("--seconds", type=float, default=60, help="no batch begins after that")
+    parser.add_argument("--device", default="cpu", help="device of the graphs and of the kernels")
     parser.add_argument("--batch", type=int, default=40, help="graphs that the author is given at a time")
     args = parser.parse_args()
     torch.set_grad_enabled(False)
@@ -116,8 +117,8 @@ def main() -> int:
     end, first, counts = time.monotonic() + args.seconds, args.seed, {"equal": 0, "without passes": 0, "different": 0}
     while time.monotonic() < end:
         work = Path(tempfile.mkdtemp(prefix=f"fuzz-author-{first}-"))
-        tasks = write_tasks(work, range(first, first + args.batch))
-        command = [args.passnet, "fuse", str(work / "tasks"), "--device", "cpu", "--out", str(work / "passes")]
+        tasks = write_tasks(work, range(first, first + args.batch), args.device)
+        command = [args.passnet, "fuse", str(work / "tasks"), "--device", args.device, "--out", str(work / "passes")]
         if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
             print(f"the author failed: {' '.join(command)}", flush=True)
             return 1
@@ -127,7 +128,7 @@ def main() -> int:
                 counts["without passes"] += 1
                 continue
             try:
-                difference = check(folder, passes, seed)
+                difference = check(folder, passes, seed, args.device)
             except Exception as error:  # A crash of a pass is a finding like a difference.
                 difference = f"{type(error).__name__}: {error}"
             counts["different" if difference else "equal"] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,8 +79,23 @@ class Writer:
             self.layout,
             self.whole,
             self.logical,
+            self.constant,
         )
         self.random.choice((*often, *often, *seldom))(x)
+
+    def constant(self, x: str) -> None:
+        """Tensors whose elements the author knows, and what is computed from them alone."""
+        number = self.random.choice(("0.7", "-0.3", "2", "0.0", "1e-3"))
+        forms = (
+            f"torch.full_like({x}, {number})",
+            f"torch.zeros_like({x})",
+            f"torch.ones_like({x}) * {number}",
+            f"torch.exp(torch.full_like({x}, {number}))",
+            f"torch.full_like({x}, {number}).pow(3).float()",
+            f"torch.cat([{x}, torch.full_like({x}, {number})], 0)",
+            f"torch.nn.functional.pad({x}, (1, 2), value={number})",
+        )
+        self.emit(self.random.choice(forms))
 
     def of_one(self, x: str) -> None:
         forms = (
@@ -340,8 +356,8 @@ class Writer:
         )
         self.emit(self.random.choice(forms))
 
-    def write(self, folder: Path) -> None:
-        """Writes the graph as the only sample of a task, in the layout of GraphNet."""
+    def write(self, folder: Path, device: str = "cpu") -> None:
+        """Writes the graph as the only sample of a task, in the layout of GraphNet, as if it were captured on `device`."""
         used = " ".join(self.lines)
         results = [name for name in self.values if name.startswith("tmp_")]
         ends = [name for name in results if not _is_read(name, self.lines)] or results[-1:]
@@ -351,13 +367,16 @@ class Writer:
             f"import torch\n\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, {', '.join(inputs)}):\n"
             f"{body}        return ({', '.join(ends)},)\n"
         )
+        if device != "cpu":
+            # The referee names devices with their number, and so does the author.
+            module = re.sub(r"torch\.arange\((\d+)\)", rf'torch.arange(\1, device="{device}:0")', module)
         place = folder / "000"
         place.mkdir(parents=True)
         (place / "model.py").write_text(module)
         (place / "weight_meta.py").write_text("")
         metas = (
             f'class Program_weight_tensor_meta_{name}:\n    name = "{name}"\n    shape = {list(self.inputs[name].shape)}\n'
-            f'    dtype = "{self.inputs[name].dtype}"\n    device = "cpu"\n    mean = 0.0\n    std = 1.0\n    data = None\n'
+            f'    dtype = "{self.inputs[name].dtype}"\n    device = "{device}"\n    mean = 0.0\n    std = 1.0\n    data = None\n'
             for name in inputs
         )
         (place / "input_meta.py").write_text("\n".join(metas))

@@ -5,7 +5,8 @@
 
 TASKS is a folder of task folders, PASSES the passes of the built-in author. For the first graph of each task, the script calls in turns: eager
 mode; `direct`, which is the graph rewritten with the passes, as the referee calls it; and `compile`, which is `passnet.compile` without CUDA
-graphs (`--graphs`: with them). Each call ends with a synchronisation. Prints one JSON object per task, with medians in microseconds and the
+graphs (`--graphs`: with them). `eager` and `direct` call `forward`; `model` is eager mode by a call of the module, as a user calls it and
+as `compile` is called, which takes a microsecond longer. Each call ends with a synchronisation. Prints one JSON object per task, with medians in microseconds and the
 regions that `passnet.compile` left to PyTorch, and a summary at the end.
 """
 
@@ -37,13 +38,17 @@ def main() -> None:
     parser.add_argument("tasks", type=Path)
     parser.add_argument("passes", type=Path)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument(
+        "--filter", default="", help="only tasks whose names begin with one of these, separated by commas"
+    )
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--graphs", action="store_true", help="use CUDA graphs")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     until = time.monotonic() + options.seconds
     rows = []
-    for task in sorted(path for path in options.tasks.iterdir() if path.is_dir()):
+    starts = tuple(options.filter.split(","))
+    for task in sorted(path for path in options.tasks.iterdir() if path.is_dir() and path.name.startswith(starts)):
         if time.monotonic() > until:
             break
         try:
@@ -65,7 +70,7 @@ def measured(task: Path, passes: Path, device: str, *, graphs: bool) -> dict[str
     compiled = passnet.compile(sample.module(), cuda_graphs=graphs)
     with torch.no_grad():
         expected = module(*inputs)
-        sides: dict[str, Callable[..., Any]] = {"eager": module.forward}
+        sides: dict[str, Callable[..., Any]] = {"eager": module.forward, "model": module}
         if directory is not None:
             sides["direct"] = rewrite(torch.fx.symbolic_trace(module), directory.passes).module.forward
         sides["compile"] = compiled
@@ -73,7 +78,7 @@ def measured(task: Path, passes: Path, device: str, *, graphs: bool) -> dict[str
         for name, side in sides.items():
             for _ in range(3):
                 found = side(*inputs)
-            if name != "eager":
+            if name not in ("eager", "model"):
                 row[f"{name}_error"] = error(found, expected)
         row |= {f"{name}_us": value for name, value in times(sides, inputs, device).items()}
     report = compiled.report().as_dict()
@@ -82,6 +87,7 @@ def measured(task: Path, passes: Path, device: str, *, graphs: bool) -> dict[str
     row["kept"] = sum(region["kept"] for kind in kinds for region in kind["regions"])
     row["notes"] = [note for kind in kinds for note in kind["notes"]]
     row["by_pytorch"] = report["eager"]
+    row["whole"] = [{name: kind[name] for name in ("model_ns", "call_ns", "by_model")} for kind in kinds]
     return row
 
 
@@ -114,6 +120,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "both": len(both),
         "direct": mean("eager_us", "direct_us"),
         "compile": mean("eager_us", "compile_us"),
+        "compile_over_model": mean("model_us", "compile_us"),
         "compile_over_direct": mean("compile_us", "direct_us"),
     }
 

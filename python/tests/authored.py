@@ -23,10 +23,12 @@ class _Typist(torch.fx.Interpreter):
 
 
 def texts(function: Any, arguments: tuple[Any, ...], device: str, judged: str = "") -> list[str]:
-    """The texts of the author's passes for a device, for a graph with values on the CPU."""
+    """The texts of the author's passes for a device, for a graph with values on that device or on the CPU."""
     graph = torch.fx.symbolic_trace(function)
     _Typist(graph).run(*arguments)
-    wire, kinds = author._typed(graph.graph, "cpu")
+    wire, kinds = author._typed(
+        graph.graph, next((a.device.type for a in arguments if isinstance(a, torch.Tensor)), "cpu")
+    )
     canonical = json.dumps(canonical_calls(graph.graph))
     return [text for _, text in _native.write_passes(wire, kinds, device, judged, canonical)]
 

@@ -1,6 +1,7 @@
 //! Front end: the nodes of a graph as [tensors](tensor) that are functions of their indices.
 
 pub(crate) mod arena;
+pub(crate) mod constants;
 pub(crate) mod evaluator;
 pub(crate) mod expr;
 pub(crate) mod index;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use passnet_record::DType;
 
 use super::{
+    constants::{self, Known},
     expr::{Binary, BufferId, Expr, ExprId, Unary, ValueKind, for_each_value},
     index::{Index, Vars},
 };
@@ -86,6 +87,9 @@ impl Arena {
             return self.bool(!value);
         }
         let kind = self.kind(of);
+        if let Some(value) = self.as_float(of).and_then(|value| constants::unary(op, value)) {
+            return self.float(value, kind);
+        }
         self.add(Expr::Unary(op, of), kind)
     }
 
@@ -95,9 +99,14 @@ impl Arena {
         if let Some(index) = self.of_positions(op, a, b) {
             return self.position(index);
         }
+        if let (Some(first), Some(second)) = (self.as_float(a), self.as_float(b))
+            && let Some(known) = constants::binary(op, first, second, self.kind(a))
+        {
+            return self.known(known, kind);
+        }
         match (op, self.get(a), self.get(b)) {
-            // Only logic is simplified. Arithmetic on floats is not: `x * 1` and `x + 0` change NaN payloads, signs
-            // of zero and roundings.
+            // Only logic is simplified. Arithmetic of floats with a constant is not: `x * 1` and `x + 0` change NaN payloads,
+            // signs of zero and roundings.
             (Binary::And, Expr::Bool(true), _) | (Binary::Or, Expr::Bool(false), _) => b,
             (Binary::And, _, Expr::Bool(true)) | (Binary::Or, _, Expr::Bool(false)) => a,
             (Binary::And, Expr::Bool(false), _) | (Binary::And, _, Expr::Bool(false)) => self.bool(false),
@@ -156,6 +165,21 @@ impl Arena {
         }
     }
 
+    /// Returns a float constant.
+    fn as_float(&self, id: ExprId) -> Option<f64> {
+        match *self.get(id) {
+            Expr::Float { bits, .. } => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
+    fn known(&mut self, value: Known, kind: ValueKind) -> ExprId {
+        match value {
+            Known::Float(value) => self.float(value, kind),
+            Known::Bool(value) => self.bool(value),
+        }
+    }
+
     /// Returns an integer as an index; `None` if it is neither a position nor a constant.
     pub(crate) fn as_index(&self, id: ExprId) -> Option<Index> {
         match self.get(id) {
@@ -191,6 +215,9 @@ impl Arena {
             Expr::Int(value) if to.is_float() => self.float(value as f64, to),
             Expr::Bool(value) if to == ValueKind::I64 => self.int(value.into()),
             Expr::Bool(value) if to.is_float() => self.float(f64::from(u8::from(value)), to),
+            Expr::Float { bits, .. } if let Some(known) = constants::converted(f64::from_bits(bits), from, to) => {
+                self.known(known, to)
+            }
             _ => self.add(Expr::Convert(of, to), to),
         }
     }
@@ -199,6 +226,9 @@ impl Arena {
     pub(crate) fn round(&mut self, of: ExprId, dtype: DType) -> ExprId {
         let kind = self.kind(of);
         let is_wide = matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::Bool);
+        if let Some(value) = self.as_float(of).and_then(|value| constants::rounded(value, dtype)) {
+            return self.float(value, kind);
+        }
         if is_wide || self.is_exact(of, dtype) { of } else { self.add(Expr::Round(of, dtype), kind) }
     }
 

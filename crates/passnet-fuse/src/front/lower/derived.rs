@@ -2,7 +2,8 @@
 
 use passnet_record::DType;
 
-use super::{Lowering, call::Call, pointwise::rounded_to};
+use super::{Lowering, call::Call};
+use crate::front::constants::rounded_to;
 use crate::front::{
     expr::{Binary, Unary},
     scalar::{PythonNumber, ScalarFn, as_scalar},

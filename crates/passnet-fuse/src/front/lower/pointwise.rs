@@ -8,6 +8,7 @@ use super::{
     call::{Call, dimension},
 };
 use crate::front::{
+    constants::rounded_to,
     expr::{Binary, Unary},
     scalar::{Elu, PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, TensorId},
@@ -165,8 +166,12 @@ impl<'g> Lowering<'g> {
             Some(exponent) => {
                 let base = self.tensor(base)?;
                 let exponent = exponent.as_f64();
-                if self.target == Target::Cpu && dtype == DType::BFloat16 && (exponent == 3.0 || exponent == -2.0) {
-                    // Eager mode multiplies vectors of this type, and rounds each product.
+                let rounds_products = match self.target {
+                    Target::Cpu => dtype == DType::BFloat16,
+                    Target::Cuda => matches!(dtype, DType::BFloat16 | DType::Float16),
+                };
+                if rounds_products && (exponent == 3.0 || exponent == -2.0) {
+                    // Eager mode multiplies in this type, and rounds each product.
                     let square = self.map(ScalarFn::Binary(Binary::Mul), &[base, base], dtype)?;
                     return match exponent {
                         3.0 => self.map(ScalarFn::Binary(Binary::Mul), &[square, base], dtype),
@@ -273,21 +278,6 @@ impl<'g> Lowering<'g> {
         let (positive, negative) = (below(zero, x)?, below(x, zero)?);
         self.map(ScalarFn::Binary(Binary::Sub), &[positive, negative], dtype)
     }
-}
-
-/// Returns a number rounded to a half type. For other types, the number stays as it is: they have enough digits.
-pub(super) fn rounded_to(value: f64, dtype: DType) -> f64 {
-    // Binary digits after the first one, and the least exponent of a normal number.
-    let (places, least) = match dtype {
-        DType::Float16 => (10, -14),
-        DType::BFloat16 => (7, -126),
-        _ => return value,
-    };
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let last = 2.0_f64.powi((value.abs().log2().floor() as i32).max(least) - places);
-    (value / last).round_ties_even() * last
 }
 
 /// Returns the factors of `elu`, `selu` and `celu`, whose last argument is the flag for in-place changes. Returns `None` for the
