@@ -176,6 +176,7 @@ impl Arena {
     fn known(&mut self, value: Known, kind: ValueKind) -> ExprId {
         match value {
             Known::Float(value) => self.float(value, kind),
+            Known::Int(value) => self.int(value),
             Known::Bool(value) => self.bool(value),
         }
     }

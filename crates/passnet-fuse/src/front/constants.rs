@@ -1,7 +1,7 @@
 //! Arithmetic on constants when a region is lowered, with the results of the device.
 //!
-//! Triton computes with constants in Python: in double precision, and with an exception for a division by zero. Its constants also
-//! have no methods, so `(0.0 * 2.0).to(...)` does not compile.
+//! Triton computes with constants in Python, which has other precision, and whose numbers have no methods: `(0.0 * 2.0).to(...)` does
+//! not compile.
 
 use passnet_record::DType;
 
@@ -11,21 +11,21 @@ use super::expr::{Binary, Unary, ValueKind};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Known {
     Float(f64),
+    Int(i64),
     Bool(bool),
 }
 
-/// Returns the result of an operation on two floats of a kind; `None` if a library computes it or the result is NaN.
+/// Returns the result of an operation on two floats of a kind; `None` if the devices differ in it, or the result is NaN.
 pub(super) fn binary(op: Binary, a: f64, b: f64, kind: ValueKind) -> Option<Known> {
     let (a, b) = (in_kind(a, kind), in_kind(b, kind));
     if a.is_nan() || b.is_nan() {
         return None;
     }
-    // For sums, products and quotients of two `float32`, the `float64` result rounded to `float32` is the `float32` result.
+    // For sums and products of two `float32`, the `float64` result rounded to `float32` is the `float32` result.
     let float = match op {
         Binary::Add => a + b,
         Binary::Sub => a - b,
         Binary::Mul => a * b,
-        Binary::Div => a / b,
         // Which zero these return is up to the device.
         Binary::Max | Binary::Min if a == b => return (a.to_bits() == b.to_bits()).then_some(Known::Float(a)),
         Binary::Max => a.max(b),
@@ -34,7 +34,8 @@ pub(super) fn binary(op: Binary, a: f64, b: f64, kind: ValueKind) -> Option<Know
         Binary::Le => return Some(Known::Bool(a <= b)),
         Binary::Eq => return Some(Known::Bool(a == b)),
         Binary::Ne => return Some(Known::Bool(a != b)),
-        Binary::Pow | Binary::And | Binary::Or | Binary::Xor => return None,
+        // CUDA devices multiply by the inverse of a constant.
+        Binary::Div | Binary::Pow | Binary::And | Binary::Or | Binary::Xor => return None,
     };
     let float = in_kind(float, kind);
     (!float.is_nan()).then_some(Known::Float(float))
@@ -61,7 +62,8 @@ pub(super) fn converted(value: f64, from: ValueKind, to: ValueKind) -> Option<Kn
     match to {
         ValueKind::F32 | ValueKind::F64 => Some(Known::Float(in_kind(value, to))),
         ValueKind::Bool => Some(Known::Bool(value != 0.0)),
-        ValueKind::I64 => None,
+        // Casts of numbers without such an integer differ between devices.
+        ValueKind::I64 => (value.abs() < 2.0_f64.powi(63)).then_some(Known::Int(value as i64)),
     }
 }
 
@@ -94,9 +96,8 @@ mod tests {
         let product = binary(Binary::Mul, 0.1, 3.0, ValueKind::F32);
         assert_eq!(product, Some(Known::Float(f64::from(0.1_f32 * 3.0_f32))));
         assert_eq!(binary(Binary::Mul, 0.1, 3.0, ValueKind::F64), Some(Known::Float(0.1 * 3.0)));
-        assert_eq!(binary(Binary::Div, 1.0, 0.0, ValueKind::F32), Some(Known::Float(f64::INFINITY)));
         assert_eq!(binary(Binary::Mul, 1e30, 1e30, ValueKind::F32), Some(Known::Float(f64::INFINITY)));
-        assert_eq!(binary(Binary::Div, 0.0, 0.0, ValueKind::F32), None);
+        assert_eq!(binary(Binary::Sub, f64::INFINITY, f64::INFINITY, ValueKind::F32), None);
         assert_eq!(binary(Binary::Max, 0.0, -0.0, ValueKind::F32), None);
         assert_eq!(binary(Binary::Lt, 0.1, 0.100_000_000_1, ValueKind::F32), Some(Known::Bool(false)));
     }

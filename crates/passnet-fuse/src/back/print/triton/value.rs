@@ -72,7 +72,7 @@ impl TritonPrinter<'_> {
                 }
             }
             Expr::Unary(op, a) => {
-                let a = self.value(*a, condition);
+                let a = self.tensor(*a, condition);
                 unary(*op, &a, kind)
             }
             Expr::Binary(op, a, b) => self.binary(*op, *a, *b, condition),
@@ -94,13 +94,13 @@ impl TritonPrinter<'_> {
                 let test = self.value(*test, condition);
                 format!("tl.where({test}, {then}, {otherwise})")
             }
-            Expr::Convert(a, ValueKind::Bool) => format!("({} != 0)", self.value(*a, condition)),
-            Expr::Convert(a, to) => format!("{}.to({})", self.value(*a, condition), kind_type(*to)),
+            Expr::Convert(a, ValueKind::Bool) => format!("({} != 0)", self.tensor(*a, condition)),
+            Expr::Convert(a, to) => format!("{}.to({})", self.tensor(*a, condition), kind_type(*to)),
             Expr::Round(of, dtype) => {
                 let is_summed = self.summed.contains(&id) && arena.is_product(*of);
                 let value = match arena.get(*of) {
                     Expr::Binary(op, a, b) if is_summed => self.rounded_product(*op, *a, *b, condition),
-                    _ => self.value(*of, condition),
+                    _ => self.tensor(*of, condition),
                 };
                 match dtype {
                     DType::Float32 => value,
@@ -109,6 +109,16 @@ impl TritonPrinter<'_> {
             }
             Expr::Reduced { tensor, .. } => self.folds.get(tensor).cloned().unwrap_or_default(),
         }
+    }
+
+    /// Returns a value that has the methods of a tensor. A number of Python has none, and Python would compute with it in double precision.
+    fn tensor(&mut self, id: ExprId, condition: usize) -> String {
+        let text = self.value(id, condition);
+        if self.is_number(id) { format!("tl.full((), {text}, {})", kind_type(self.arena.kind(id))) } else { text }
+    }
+
+    fn is_number(&self, id: ExprId) -> bool {
+        matches!(self.arena.get(id), Expr::Float { .. } | Expr::Int(_) | Expr::Extent { .. })
     }
 
     fn load(&mut self, buffer: BufferId, dtype: DType, at: &Index, condition: usize) -> String {
@@ -163,7 +173,8 @@ impl TritonPrinter<'_> {
             let function = if is_sum { "libdevice.rsqrt" } else { "inverse_root" };
             return format!("{function}({})", self.value(*x, condition));
         }
-        let (first, second) = (self.value(a, condition), self.value(b, condition));
+        let first = if self.is_number(b) { self.tensor(a, condition) } else { self.value(a, condition) };
+        let second = self.value(b, condition);
         let sign = match op {
             Binary::Add => "+",
             Binary::Sub => "-",
