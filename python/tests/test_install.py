@@ -65,12 +65,14 @@ def installed(builder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fresh / "bin"
 
 
+@pytest.mark.long
 def test_the_command_is_a_program_and_a_module(installed: Path, tmp_path: Path):
     expected = f"passnet {VERSION}\n"
     assert run(installed / "passnet", "--version", cwd=tmp_path) == expected
     assert run(installed / "python", "-m", "passnet", "--version", cwd=tmp_path) == expected
 
 
+@pytest.mark.long
 def test_the_command_finds_the_interpreter_that_it_is_installed_in(installed: Path, tmp_path: Path):
     report = json.loads(run(installed / "passnet", "doctor", "--json", cwd=tmp_path))
     findings = {finding["what"]: finding for finding in report["findings"]}
@@ -81,6 +83,7 @@ def test_the_command_finds_the_interpreter_that_it_is_installed_in(installed: Pa
     assert evaluation["level"] == "good" or evaluation["detail"].startswith("unstable: "), evaluation
 
 
+@pytest.mark.long
 def test_torch_finds_the_backend_by_name(installed: Path, tmp_path: Path):
     program = """
 import torch
@@ -95,6 +98,7 @@ print(passnet.backend.__file__)
     assert file.startswith(str(installed.parent)), file
 
 
+@pytest.mark.long
 def test_the_metadata_names_versions_licences_and_the_backend(installed: Path):
     (site,) = installed.parent.glob("lib/python3*/site-packages")
     (found,) = importlib.metadata.distributions(name="passnet", path=[str(site)])

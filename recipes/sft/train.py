@@ -17,13 +17,14 @@ MASKED = -100
 
 def main() -> None:
     settings = parse()
+    files = {name: settings[name] for name in ("train", "validation") if settings.get(name)}
+    for path in files.values():
+        check_export(Path(path))
+    # These imports take tens of seconds, so wrong files are found before.
     from datasets import load_dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from trl import SFTConfig, SFTTrainer
 
-    files = {name: settings[name] for name in ("train", "validation") if settings.get(name)}
-    for path in files.values():
-        check_export(Path(path))
     tokenizer = AutoTokenizer.from_pretrained(settings["model"])
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token

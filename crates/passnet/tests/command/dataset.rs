@@ -17,7 +17,7 @@ use passnet_dataset::{
 use passnet_record::TensorValue;
 use serde_json::Value;
 
-use crate::repository;
+use crate::{leaves_out_long_tests, repository};
 
 /// Small graphs of three fields, with embeddings among them.
 const GRAPHS: [&str; 4] = [
@@ -237,6 +237,9 @@ fn a_damaged_file_is_named_once_and_does_not_hide_the_others() {
 /// The tutorial's script, from a model to a verdict, on the smallest model of timm.
 #[test]
 fn the_tutorial_goes_from_a_model_to_a_verdict() {
+    if leaves_out_long_tests() {
+        return;
+    }
     let Some(python) = std::env::var_os("PASSNET_PYTHON") else {
         println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
         return;
