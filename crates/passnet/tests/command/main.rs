@@ -25,15 +25,6 @@ use std::{
     process::{Command, Output},
 };
 
-/// Returns whether tests that take minutes are left out, and says so.
-fn leaves_out_long_tests() -> bool {
-    let leaves_out = std::env::var_os("PASSNET_LONG_TESTS").is_none();
-    if leaves_out {
-        println!("skipped: takes minutes; set PASSNET_LONG_TESTS=1 to run it");
-    }
-    leaves_out
-}
-
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
