@@ -82,6 +82,14 @@ impl Drop for RunningCall {
     }
 }
 
+/// Waits until no call is running, so that the last one has cleared all arenas. Other tests of this process call kernels too.
+#[cfg(test)]
+pub(super) fn wait_for_the_last_call() {
+    while *locked(&CALLS) > 0 {
+        std::thread::yield_now();
+    }
+}
+
 /// Makes calls clear the memory of containers from now on.
 pub(super) fn expect_use() {
     IS_USED.store(true, Ordering::Relaxed);
@@ -331,6 +339,7 @@ mod tests {
         assert_eq!(allocate(64, 64), Some(own));
         write(own);
         drop(outer);
+        wait_for_the_last_call();
         let again = RunningCall::begin();
         assert_eq!((allocate(64, 64), read(own)), (Some(own), 0));
         drop(again);

@@ -177,7 +177,10 @@ fn map(memory: &[u8], constants: usize) -> io::Result<*mut u8> {
 mod tests {
     use std::process::Command;
 
-    use super::{super::call::call, *};
+    use super::{
+        super::{call::call, containers},
+        *,
+    };
 
     const SOURCE: &str = r#"
         #include <cmath>
@@ -246,6 +249,7 @@ mod tests {
                 let words = [&raw mut seen as u64];
                 // SAFETY: the word is the argument of the function above.
                 unsafe { call(loaded.entry(name).unwrap(), &words, loaded.stack()) };
+                containers::wait_for_the_last_call();
                 assert_eq!(seen, 0, "{name}");
             }
         }
