@@ -3,11 +3,15 @@
     passnet fuse TASKS --device cuda --out PASSES
     PYTHONPATH=python:benches python benches/gpu/compile_tasks.py TASKS PASSES [--device cuda] [--seconds 500] [--graphs]
 
-TASKS is a folder of task folders, PASSES the passes of the built-in author. For the first graph of each task, the script calls in turns: eager
-mode; `direct`, which is the graph rewritten with the passes, as the referee calls it; and `compile`, which is `passnet.compile` without CUDA
-graphs (`--graphs`: with them). `eager` and `direct` call `forward`; `model` is eager mode by a call of the module, as a user calls it and
-as `compile` is called, which takes a microsecond longer. Each call ends with a synchronisation. Prints one JSON object per task, with medians in microseconds and the
-regions that `passnet.compile` left to PyTorch, and a summary at the end.
+TASKS is a folder of task folders, PASSES the passes of the built-in author. For the first graph of each task, the script calls in turns:
+
+- `eager`: eager mode, by `forward`;
+- `model`: eager mode, by a call of the module as users make it, which takes longer;
+- `direct`: the graph rewritten with the passes, by `forward`, as the referee calls it;
+- `compile`: `passnet.compile` without CUDA graphs (`--graphs`: with them), as users call it.
+
+Each call ends with a synchronisation. Prints one JSON object per task, with medians in microseconds and the regions that `passnet.compile`
+left to PyTorch, and a summary at the end.
 """
 
 from __future__ import annotations

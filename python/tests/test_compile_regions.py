@@ -246,16 +246,16 @@ def test_changing_sizes_leave_no_memory_behind():
 
     started, before = time.monotonic(), 0
     with torch.no_grad():
-        for number in range(5000):
+        for number in range(10_000):
             x = torch.full((1 + number % 6, 64), float(number % 7))
             found = compiled(x)
             if number % 500 == 0:
                 torch.testing.assert_close(found, block(x), rtol=1e-4, atol=1e-5)
-            if number == 1500:
+            if number == 2000:
                 before = resident()
     assert len(compiled.report().specialisations) == 4
     # Less than one page for each ten calls.
-    assert resident() - before < 350, time.monotonic() - started
+    assert resident() - before < 800, time.monotonic() - started
 
 
 def test_judged_regions_may_feed_a_convolution():

@@ -143,12 +143,11 @@ from passnet import kernels
 
 mark = kernels.cpp(
     """
-    #include <cmath>
     #include <vector>
     void mark(const float* x, float* left, float* seen, int64_t n) {
         std::vector<float> values(n, x[0]);
         for (int64_t i = 0; i < n; ++i) {
-            seen[0] += left[i] >= 1000 && left[i] < 1128 && left[i] == std::floor(left[i]) && left[i] != x[0];
+            seen[0] += left[i] >= 1000 && left[i] < 2000 && left[i] != x[0];
             left[i] = values[i];
         }
     }
@@ -181,8 +180,7 @@ def test_a_scratch_tensor_has_nothing_of_an_earlier_call(worker: Worker, write_p
     assert loaded["passes"][0]["matches"] == 1, loaded
     worker.inputs(0, x=torch.ones(64))
     worker.call(poison=True)
-    # Each call of a block has another first element, and leaves it in all of its scratch memory. Only these whole numbers count: half
-    # of an address that the allocator writes into free memory can be any other number.
+    # Each call of a block has another first element, and leaves it in all of its scratch memory.
     worker.pools(windows=64, x=torch.arange(1000, 1127, dtype=torch.float32))
     for _ in range(10):
         worker.time(trials=10, calls=4)
