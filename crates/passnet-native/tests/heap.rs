@@ -5,7 +5,8 @@ use std::{collections::HashMap, ffi::c_void, slice};
 
 use passnet_native::heap::Session;
 
-const MARK: u8 = 7;
+/// Word that a call leaves in its blocks.
+const MARK: [u8; 4] = [7; 4];
 
 #[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn main() {
@@ -45,31 +46,49 @@ fn allocate(nbytes: usize) -> *mut c_void {
     block
 }
 
+/// Writes to blocks of `size` in many calls. Some blocks, and small ones that no session records, live on for a few calls.
 fn released_blocks_are_overwritten(name: &str, numbers: &mut Numbers, size: &dyn Fn(&mut Numbers, usize) -> usize) {
     let mut session = Session::begin("").expect("there was one before");
-    let mut fresh = HashMap::new();
-    for call in 0..300 {
+    let (mut fresh, mut kept, mut others) = (HashMap::new(), Vec::new(), Vec::new());
+    for call in 0..1_000 {
         let count = 1 + numbers.below(12);
-        let mut blocks: Vec<_> =
-            (0..count).map(|place| size(numbers, place)).map(|size| (allocate(size), size)).collect();
-        for &(block, size) in &blocks {
+        for place in 0..count {
+            let size = size(numbers, place);
+            let block = allocate(size);
             // SAFETY: a live block of this size.
             let bytes = unsafe { slice::from_raw_parts_mut(block.cast::<u8>(), size) };
-            // The allocator's links remain.
-            let found = bytes.iter().filter(|byte| **byte == MARK).count();
-            assert!(found <= 32, "{name}: {found} of {size} bytes of an earlier call in call {call}");
+            // The allocator's links are addresses of aligned chunks, or such addresses combined with others.
+            let found = bytes.chunks_exact(MARK.len()).filter(|word| **word == MARK).count();
+            assert_eq!(found, 0, "{name}: words of an earlier call in {size} bytes of call {call}");
             *fresh.entry(block).or_insert(0) += 1;
-            bytes.fill(MARK);
+            bytes.fill(MARK[0]);
+            kept.push(block);
         }
-        while !blocks.is_empty() {
-            let (block, _) = blocks.swap_remove(numbers.below(blocks.len()));
-            // SAFETY: released once.
-            unsafe { libc::free(block) };
+        let left = if numbers.below(2) == 0 { 0 } else { numbers.below(4) };
+        release(&mut kept, left, numbers);
+        for _ in 0..numbers.below(4) {
+            // SAFETY: `malloc` takes any size.
+            others.push(unsafe { libc::malloc(16 + numbers.below(400)) });
         }
+        let left = numbers.below(30);
+        release(&mut others, left, numbers);
         assert!(session.overwrite().is_some(), "{name}: a list is not as expected after call {call}");
     }
+    release(&mut kept, 0, numbers);
+    release(&mut others, 0, numbers);
+    // The next session knows nothing of this one's calls.
+    assert!(session.overwrite().is_some(), "{name}: a list is not as expected at the end");
     // Without reuse the test would show nothing.
     assert!(fresh.values().any(|count| *count > 1), "{name}: no block came twice");
+}
+
+/// Releases blocks until no more than `left` are left.
+fn release(blocks: &mut Vec<*mut c_void>, left: usize, numbers: &mut Numbers) {
+    while blocks.len() > left {
+        let block = blocks.swap_remove(numbers.below(blocks.len()));
+        // SAFETY: released once.
+        unsafe { libc::free(block) };
+    }
 }
 
 fn old_blocks_stay_as_they_are() {

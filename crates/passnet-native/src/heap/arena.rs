@@ -44,9 +44,10 @@ impl Block {
         (self.start + self.links, self.start + self.nbytes - self.footer)
     }
 
-    /// Returns the first byte and the end of memory that users of the block could write to.
+    /// Returns the first byte and the end of memory whose old values are gone once [`Self::free`] is overwritten. The size in front of the
+    /// block belongs to the allocator. The word before the size does not: while the block in front is in use, it is the end of that block.
     pub(super) fn whole(&self) -> (usize, usize) {
-        (self.start - 2 * WORD, self.start + self.nbytes)
+        (self.start - WORD, self.start + self.nbytes)
     }
 }
 
