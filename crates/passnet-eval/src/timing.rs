@@ -3,7 +3,10 @@
 //! A round is one block of consecutive trials per side. The order of sides alternates from round to round (A B, B A, A B ...), so that a
 //! drift of the machine affects both sides equally. Each call sees a separate content, and the outputs of any timed call may be compared.
 
-use std::time::{Duration, Instant};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use passnet_record::{
     Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SampleRule, SampledOutput, SideTrials, Timing,
@@ -20,6 +23,10 @@ use crate::{
     tree::{CpuUse, own_cpu_use},
     worker::{Sent, Worker, WorkerFault, unexpected},
 };
+
+/// Longest wait for other processes to become idle before a block. Threads of GNU OpenMP spin 300,000 times, about 15 ms.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(500);
 
 /// Fault of one side of a measurement.
 pub(crate) struct SideFault {
@@ -126,6 +133,7 @@ impl MeasurementPlan<'_> {
             let order = self.order(round, workers.len());
             let rule = self.sample.then(|| samples::rule(self.sample_seed(round), plan));
             for &side in &order {
+                settle(workers, side);
                 let begin = Instant::now();
                 let before = if side == last { None } else { workers[last].cpu_use() };
                 self.block(workers[side], plan, (made, rule), &mut sides[side])
@@ -183,10 +191,11 @@ impl MeasurementPlan<'_> {
     /// Runs the first block of each side. Returns the duration of a call of the fastest and the slowest side.
     fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<CallTimes, SideFault> {
         let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO };
-        for (side, worker) in workers.iter_mut().enumerate() {
+        for side in 0..workers.len() {
             let of_side = |fault| SideFault { side, fault };
+            settle(workers, side);
             let mut sized = SideTimes::default();
-            self.block(worker, plan, (0, None), &mut sized).map_err(of_side)?;
+            self.block(workers[side], plan, (0, None), &mut sized).map_err(of_side)?;
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
             times.sort_unstable_by(f64::total_cmp);
             let median = Duration::from_nanos(quantile(&times, 0.5) as u64);
@@ -276,6 +285,17 @@ impl MeasurementPlan<'_> {
         let sent = worker.receive_sent(self.output_limit, self.deadline).map_err(of_side)?;
         sides[side].rounds.enter_fetch(begin.elapsed());
         Ok(sent)
+    }
+}
+
+/// Waits until the processes of the other sides are idle, but not longer than [`LONGEST_WAIT`]. Threads of OpenMP spin for some
+/// milliseconds after a parallel loop, before they sleep. They would slow the calls of `side`, and would count as work of the candidate
+/// outside its calls.
+fn settle(workers: &[&mut Worker], side: usize) {
+    let begin = Instant::now();
+    let is_other_active = || workers.iter().enumerate().any(|(other, worker)| other != side && worker.is_active());
+    while is_other_active() && begin.elapsed() < LONGEST_WAIT {
+        thread::sleep(BETWEEN_LOOKS);
     }
 }
 

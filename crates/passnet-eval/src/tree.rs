@@ -79,11 +79,21 @@ pub(crate) fn niceness(thread: i32) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
 }
 
+/// Returns whether a thread of a process or of its descendants is running or ready to run.
+pub(crate) fn is_active(root: i32) -> bool {
+    threads(root).into_iter().any(|thread| state_of(thread) == Some('R'))
+}
+
 /// Returns whether a process exists and is not a zombie.
 fn is_running(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// Returns the state of a thread as in proc_pid_stat(5), such as `R`, running or ready to run.
+fn state_of(thread: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
     // The name of the program is in parentheses and may contain parentheses. The state follows the last parenthesis.
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
 /// Kills all descendants of `root`, except the processes `keep` and their descendants. Repeats the search until no new process is found:
@@ -133,6 +143,20 @@ mod tests {
         };
         while own_cpu_use().is_some_and(|now| now.since(before).ran.is_zero()) {
             std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn a_process_is_active_if_one_below_it_is() {
+        let start = |script: &str| Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut waits, mut works) = (start("read line"), start("sh -c 'while :; do :; done' & read line; kill $!"));
+        let is_active = |of: &std::process::Child| is_active(of.id() as i32);
+        while !is_active(&works) || is_active(&waits) {
+            std::thread::yield_now();
+        }
+        for child in [&mut waits, &mut works] {
+            drop(child.stdin.take());
+            child.wait().unwrap();
         }
     }
 

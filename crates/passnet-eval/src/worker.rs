@@ -234,6 +234,11 @@ impl Worker {
         tree::cpu_use(self.pid)
     }
 
+    /// Returns whether a thread of the worker or of its descendants is running or ready to run.
+    pub(crate) fn is_active(&self) -> bool {
+        tree::is_active(self.pid)
+    }
+
     /// Returns whether all threads of the worker are restricted to these cores and have no higher priority than this process.
     pub(crate) fn is_where_it_was_put(&self, cores: &CpuSet) -> bool {
         tree::threads(self.pid).into_iter().all(|thread| {

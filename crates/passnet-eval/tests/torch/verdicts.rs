@@ -231,6 +231,19 @@ fn a_check_is_not_timed_and_a_profile_tells_what_runs() {
 }
 
 #[test]
+fn threads_that_spin_after_a_parallel_loop_are_not_work_outside_of_calls() {
+    let set = |settings: &mut RunSettings| (settings.threads, settings.rounds) = (2, 10);
+    let Some(referee) = referee(set) else { return };
+    // PyTorch computes the exponential in two threads, on both sides.
+    let exponential = r#"{"name": "exp", "op": "call_function", "target": "torch.exp", "args": [{"ref": 3}], "kwargs": []}],
+    "outputs": [{"ref": 4}]}"#;
+    let wire = ADD_RELU.replace("}],\n    \"outputs\": [{\"ref\": 3}]}", &format!("}},\n    {exponential}"));
+    let sample = graph(&wire, &[("x", &[256, 256]), ("y", &[256, 256])]);
+    let verdict = referee.evaluate(&sample, &add_relu_pass(HONEST)).unwrap().verdict;
+    assert!(matches!(verdict.status, Status::Correct | Status::Unstable), "{:?}", verdict.reason);
+}
+
+#[test]
 fn arguments_are_handed_on_and_not_computed() {
     let Some(referee) = referee(|settings| settings.trials = 4) else { return };
     let sample = graph(ADD_RELU, &[("x", &[8, 8]), ("y", &[8, 8])]);
