@@ -61,6 +61,8 @@ OF_ONE: dict[str, Callable[[Tensor], Tensor]] = {
     "round": torch.round,
     "frac": torch.frac,
     "softsign": F.softsign,
+    "remainder by a number": lambda x: x % 1.75,
+    "fmod by a number": lambda x: torch.fmod(x, -3.0),
     "hardshrink": F.hardshrink,
     "threshold": lambda x: torch.threshold(x, 0.25, 20.0),
     "nan_to_num": torch.nan_to_num,
@@ -94,10 +96,15 @@ OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "where": lambda x, y: torch.where(x > y, x, y),
     "less or equal": lambda x, y: torch.where(x <= y, y, 0.0),
     "equal": lambda x, y: torch.where(x == y, 1.0 + x, x),
+    "addcdiv": lambda x, y: torch.addcdiv(x, y, x, value=0.3),
+    "lerp from the start": lambda x, y: torch.lerp(x, y, 0.3),
+    "lerp from the end": lambda x, y: torch.lerp(x, y, 0.75),
     # Not the product of `mul` again: compilers contract only a product that has no other use.
     "addcmul": lambda x, y: torch.addcmul(x, y, y),
     "prelu": lambda x, y: torch.where(x > 0, x, y * x),
 }
+# Where a quotient overflows, eager mode gives NaN in full vectors only, so the author leaves other types to it.
+OF_TWO_HALVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"fmod": torch.fmod, "remainder": torch.remainder}
 
 
 def numbers(dtype: torch.dtype, count: int) -> Tensor:
@@ -172,7 +179,8 @@ def of_one(dtype: torch.dtype, count: int, text: str = "") -> list[str]:
 
 def of_two(dtype: torch.dtype, count: int, text: str = "") -> list[str]:
     """Findings of functions of two numbers, which are all pairs of about `count` ones."""
-    table = {name: function for name, function in OF_TWO.items() if text in name}
+    known = {**OF_TWO, **OF_TWO_HALVES} if dtype == torch.float16 else OF_TWO
+    table = {name: function for name, function in known.items() if text in name}
     few = numbers(dtype, count)
     pairs = (few.repeat_interleave(len(few)), few.repeat(len(few)))
     return findings(list(table), list(table.values()), pairs) if table else []

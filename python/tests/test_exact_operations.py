@@ -13,6 +13,7 @@ from authored import load, texts
 
 _DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _functional = torch.nn.functional
 _aten = torch.ops.aten
 _SHAPE = (3, 4, 5, 17)
@@ -35,6 +36,11 @@ _OF_FLOATS: dict[str, Callable[..., Any]] = {
     "hardshrink at 0.7": lambda x: _functional.hardshrink(x, 0.7) * 2.0,
     "softsign": lambda x: _functional.softsign(x) * 2.0,
     "logical_xor": lambda x: torch.where(torch.logical_xor(x, x - x), 1.0, 2.0),
+    "addcdiv": lambda x: torch.addcdiv(x, x.flip(1), x.flip(0)) * 2.0,
+    "addcdiv with a factor": lambda x: torch.addcdiv(x, x.flip(1), x.flip(0), value=-0.3) * 2.0,
+    "lerp from the start": lambda x: torch.lerp(x, x.flip(0), 0.1) + torch.lerp(x.flip(1), x, -0.4) * 2.0,
+    "lerp from the end": lambda x: torch.lerp(x, x.flip(0), 0.7) + x.lerp(x.flip(1), 1.3) * 2.0,
+    "lerp in the middle": lambda x: torch.lerp(x, x.flip(0), 0.49999999999) + torch.lerp(x, x.flip(1), 0) * 2.0,
     "threshold_backward": lambda x: _aten.threshold_backward.default(x.flip(0), x, 0) * 2.0,
     "dropout_backward": lambda x: _aten.native_dropout_backward.default(x, x > 0, 1.1111111111111112) * 2.0,
     "operators": lambda x: _aten.relu.default(_aten.mul.Tensor(_aten.add.Tensor(x, 1.5), x)),
@@ -59,12 +65,63 @@ _OF_ALL: dict[str, Callable[..., Any]] = {
     "pixel_unshuffle": lambda x: torch.pixel_unshuffle((x + 1)[..., :4, :6], 2) * 2,
     "channel_shuffle": lambda x: torch.channel_shuffle(x + 1, 2) * 2,
 }
+# On CUDA, these stay with PyTorch unless the type is `float16`.
+_RESTS: dict[str, Callable[..., Any]] = {
+    "fmod by numbers": lambda x: torch.fmod(x, 1.7) * torch.fmod(x, -3),
+    "fmod by 0": lambda x: torch.fmod(x, 0) * 2.0,
+    "remainder by numbers": lambda x: torch.remainder(x, 2049) * (x % -1.1),
+    "remainder by infinities": lambda x: (x % torch.inf) + torch.remainder(x, -torch.inf) * 2.0,
+}
+# In other types, these stay with PyTorch.
+_OF_HALVES: dict[str, Callable[..., Any]] = {
+    "fmod": lambda x: torch.fmod(x, x.flip(0)) * 2.0,
+    "fmod by a number below 1": lambda x: torch.fmod(x, 0.7) * 2.0,
+    "remainder": lambda x: torch.remainder(x, x.flip(0)) * 2.0,
+    "remainder of a number": lambda x: torch.remainder(0.7, x) * 2.0,
+}
+_OF_INTEGERS: dict[str, Callable[..., Any]] = {
+    "floor division": lambda x: (x // 3) * 2,
+    "truncated division": lambda x: torch.div(x, 7, rounding_mode="trunc") * 2,
+    "rounded division": lambda x: torch.floor_divide(x, 5) + torch.div(x, 2, rounding_mode="floor"),
+    "rests": lambda x: torch.fmod(x, 7) * 2 + x % 5,
+}
+_OF_SIGNED: dict[str, Callable[..., Any]] = {
+    "negative divisors": lambda x: (x // -7) + torch.div(x, -3, rounding_mode="trunc") * 2,
+    "negative rests": lambda x: torch.fmod(x, -7) * 2 + torch.remainder(x, -5),
+}
+_OF_WIDE: dict[str, Callable[..., Any]] = {
+    "sums with factors": lambda x: torch.add(x, x.flip(0), alpha=0.3) + torch.sub(x, x.flip(1), alpha=-1.7) * 2.0,
+    "differences the other way": lambda x: torch.rsub(x, x.flip(0)) + torch.rsub(x, x.flip(1), alpha=0.7) * 2.0,
+}
+# These stay with PyTorch on CUDA.
+_DIVISIONS: dict[str, Callable[..., Any]] = {
+    "floor": lambda x: torch.div(x * 5, x.flip(0), rounding_mode="floor") * 2.0,
+    "floor by numbers": lambda x: (x // 0.7) + torch.floor_divide(x, -2),
+    "trunc": lambda x: torch.div(x * 5, x.flip(0), rounding_mode="trunc") * 2.0,
+    "trunc by a number": lambda x: torch.div(x, -0.3, rounding_mode="trunc") * 2.0,
+}
 # Operations that stay with PyTorch, in some types.
 _LEFT: dict[str, tuple[Callable[..., Any], tuple[torch.dtype, ...]]] = {
     # Eager mode compares with a limit that it rounds on CUDA only.
     "threshold(": (lambda x: torch.threshold(x * 2.0, 0.1, 20.0) * 2.0, (torch.bfloat16, torch.float16)),
     # The sign of a zero depends on the place of the element.
     "softshrink(": (lambda x: _functional.softshrink(x * 2.0) * 2.0, _FLOATS),
+    "lerp(": (lambda x: torch.lerp(x * 2.0, x + 1.0, 1) * 2.0, _FLOATS),
+    # Eager mode gives NaN where the quotient overflows, except for the last elements of a row.
+    "fmod(": (
+        lambda x: torch.fmod(x * 2.0, x + 1.0) * torch.fmod(x * 2.0, 0.7),
+        (torch.float32, torch.bfloat16, torch.float64),
+    ),
+    # Eager mode raises an error if an element of the divisor is 0, and may if the quotient overflows.
+    "remainder(": (
+        lambda x: torch.remainder(x * 2, x * 2 + 1) * torch.remainder(x * 2, -1) * torch.remainder(x + 1, True),
+        _INTEGERS,
+    ),
+    # Eager mode divides by the number that the type has instead.
+    "floor_divide(": (lambda x: torch.floor_divide(x * 2, 257) * 2, (torch.int8, torch.uint8)),
+    # Eager mode rounds the product, or the quotient, too.
+    "sub(": (lambda x: torch.sub(x * 2.0, x + 1.0, alpha=0.3) * 2.0, (torch.bfloat16, torch.float16)),
+    "div(": (lambda x: torch.div(x * 2.0, x, rounding_mode="floor") * 2.0, (torch.bfloat16, torch.float16)),
 }
 
 
@@ -87,7 +144,9 @@ def _special(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Random numbers, halves, and numbers at which functions change."""
     torch.manual_seed(len(shape))
     if not dtype.is_floating_point:
-        return torch.randint(0 if dtype == torch.uint8 else -100, 100, shape).to(dtype)
+        x = torch.randint(0 if dtype == torch.uint8 else -100, 100, shape).to(dtype)
+        x.view(-1)[:2] = torch.tensor([torch.iinfo(dtype).min, torch.iinfo(dtype).max], dtype=dtype)
+        return x
     x = torch.randn(shape) * 3
     numbers = [
         torch.nan,
@@ -149,6 +208,12 @@ def _check(tmp_path: Path, table: dict[str, Callable[..., Any]], x: torch.Tensor
 )
 def test_floats(tmp_path: Path, dtype: torch.dtype, layout: str, device: str) -> None:
     table = {**_OF_FLOATS, **_OF_ALL}
+    if dtype in (torch.float32, torch.float64):
+        table |= {**_OF_WIDE, **(_DIVISIONS if device == "cpu" else {})}
+    if device == "cpu" or dtype == torch.float16:
+        table |= _RESTS
+    if dtype == torch.float16:
+        table |= _OF_HALVES
     if (device, layout) == ("cuda", "transposed"):
         # Eager mode itself refuses this layout there.
         del table["channel_shuffle"]
@@ -156,9 +221,20 @@ def test_floats(tmp_path: Path, dtype: torch.dtype, layout: str, device: str) ->
 
 
 @pytest.mark.parametrize("device", _DEVICES)
-@pytest.mark.parametrize(("dtype", "layout"), [(torch.int64, "sliced"), (torch.uint8, "contiguous")], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "layout"),
+    [
+        (torch.int64, "sliced"),
+        (torch.int32, "unaligned"),
+        (torch.int16, "expanded"),
+        (torch.int8, "transposed"),
+        (torch.uint8, "contiguous"),
+    ],
+    ids=str,
+)
 def test_integers(tmp_path: Path, dtype: torch.dtype, layout: str, device: str) -> None:
-    _check(tmp_path, _OF_ALL, _laid_out(_special(_SHAPE, dtype).to(device), layout))
+    signed = _OF_SIGNED if dtype.is_signed else {}
+    _check(tmp_path, {**_OF_ALL, **_OF_INTEGERS, **signed}, _laid_out(_special(_SHAPE, dtype).to(device), layout))
 
 
 @pytest.mark.parametrize("name", list(_LEFT))

@@ -116,6 +116,9 @@ impl Arena {
             (Binary::Le, Expr::Int(a), Expr::Int(b)) => self.bool(a <= b),
             (Binary::Eq, Expr::Int(a), Expr::Int(b)) => self.bool(a == b),
             (Binary::Ne, Expr::Int(a), Expr::Int(b)) => self.bool(a != b),
+            // Python, which computes with Triton's constants, rounds down.
+            (Binary::Quotient, Expr::Int(a), Expr::Int(b)) if *b != 0 => self.int(a.wrapping_div(*b)),
+            (Binary::Rest, Expr::Int(a), Expr::Int(b)) if *b != 0 => self.int(a.wrapping_rem(*b)),
             _ => match (op, self.plus_one(a, b).or_else(|| self.plus_one(b, a))) {
                 (Binary::Add, Some((function, of))) => self.add(Expr::Unary(function, of), kind),
                 _ => self.add(Expr::Binary(op, a, b), kind),

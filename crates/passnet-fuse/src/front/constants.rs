@@ -26,6 +26,8 @@ pub(super) fn binary(op: Binary, a: f64, b: f64, kind: ValueKind) -> Option<Know
         Binary::Add => a + b,
         Binary::Sub => a - b,
         Binary::Mul => a * b,
+        // Exact in both kinds, as C's `fmod`.
+        Binary::Rest => a % b,
         // Which zero these return is up to the device.
         Binary::Max | Binary::Min if a == b => return (a.to_bits() == b.to_bits()).then_some(Known::Float(a)),
         Binary::Max => a.max(b),
@@ -35,7 +37,7 @@ pub(super) fn binary(op: Binary, a: f64, b: f64, kind: ValueKind) -> Option<Know
         Binary::Eq => return Some(Known::Bool(a == b)),
         Binary::Ne => return Some(Known::Bool(a != b)),
         // CUDA devices multiply by the inverse of a constant.
-        Binary::Div | Binary::Pow | Binary::And | Binary::Or | Binary::Xor => return None,
+        Binary::Div | Binary::Quotient | Binary::Pow | Binary::And | Binary::Or | Binary::Xor => return None,
     };
     let float = in_kind(float, kind);
     (!float.is_nan()).then_some(Known::Float(float))
@@ -98,6 +100,8 @@ mod tests {
         assert_eq!(binary(Binary::Mul, 0.1, 3.0, ValueKind::F64), Some(Known::Float(0.1 * 3.0)));
         assert_eq!(binary(Binary::Mul, 1e30, 1e30, ValueKind::F32), Some(Known::Float(f64::INFINITY)));
         assert_eq!(binary(Binary::Sub, f64::INFINITY, f64::INFINITY, ValueKind::F32), None);
+        assert_eq!(binary(Binary::Rest, -7.5, 2.0, ValueKind::F32), Some(Known::Float(-1.5)));
+        assert_eq!(binary(Binary::Rest, 7.5, 0.0, ValueKind::F32), None);
         assert_eq!(binary(Binary::Max, 0.0, -0.0, ValueKind::F32), None);
         assert_eq!(binary(Binary::Lt, 0.1, 0.100_000_000_1, ValueKind::F32), Some(Known::Bool(false)));
     }

@@ -72,7 +72,12 @@ pub(crate) enum Binary {
     Add,
     Sub,
     Mul,
+    /// Quotient of floats.
     Div,
+    /// Quotient of integers, without its fraction. The divisor is not 0.
+    Quotient,
+    /// Rest of a division, with the sign of the dividend, as C's `fmod` and `%`. The divisor of integers is not 0.
+    Rest,
     /// Power of floats, as C's `pow`.
     Pow,
     Max,

@@ -8,6 +8,7 @@ pub(crate) mod call;
 pub(crate) mod convolution;
 mod create;
 mod derived;
+mod division;
 mod einsum;
 mod gather;
 mod interpolate;

@@ -147,6 +147,8 @@ impl ScalarFn {
 fn binary_is_defined(op: Binary, kind: ValueKind) -> bool {
     match op {
         Binary::Div | Binary::Pow => kind.is_float(),
+        Binary::Quotient => kind == ValueKind::I64,
+        Binary::Rest => kind != ValueKind::Bool,
         Binary::And | Binary::Or | Binary::Xor => matches!(kind, ValueKind::Bool | ValueKind::I64),
         Binary::Mul | Binary::Max | Binary::Min | Binary::Add | Binary::Sub => kind != ValueKind::Bool,
         Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => false,

@@ -44,8 +44,8 @@ pub(crate) fn is_in_lanes(arena: &Arena, id: ExprId, var: Var, varies: &dyn Fn(&
         }
         Expr::Binary(op, a, b) if arena.kind(*a) == ValueKind::I64 => is_comparison(arena, *op, [*a, *b]),
         Expr::Binary(op, a, _) => {
-            // `vectors.hpp` has neither a power function nor an exclusive or of masks.
-            let is_known = !matches!(op, Binary::Pow | Binary::Xor);
+            // `vectors.hpp` has no power function, no rest of a division and no exclusive or of masks.
+            let is_known = !matches!(op, Binary::Pow | Binary::Rest | Binary::Xor);
             is_known && matches!(arena.kind(*a), ValueKind::F32 | ValueKind::Bool)
         }
         Expr::Unary(..) | Expr::Select(..) | Expr::Round(..) => true,

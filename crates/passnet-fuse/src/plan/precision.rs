@@ -126,7 +126,10 @@ fn shown(
             traces.iter().filter(is_seen).map(|(&reduction, _)| reduction).collect()
         }
         // In any type, because the common part of neighbours cancels, and an element next to a step differs by its height.
-        "diff" | "round" | "frac" | "threshold" | "hardshrink" => traces.keys().copied().collect(),
+        "diff" | "round" | "frac" | "threshold" | "hardshrink" | "fmod" | "remainder" | "floor_divide" | "floordiv" => {
+            traces.keys().copied().collect()
+        }
+        "div" if call.given(usize::MAX, "rounding_mode").is_some() => traces.keys().copied().collect(),
         _ if op.is_some_and(|op| op.amplifies_errors) => in_half(traces).collect(),
         _ if op.is_some_and(|op| op.is_product) => {
             let is_convolution = target == Target::Cuda && op.is_some_and(|op| op.is_convolution);

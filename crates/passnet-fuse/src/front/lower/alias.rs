@@ -8,11 +8,11 @@ const SPECIAL: &str = "_C._special.special_";
 
 /// Second names of operations, with the name that the lowerings use. The parameters of both are the same.
 #[rustfmt::skip] // Pairs of names, several on a line.
-const ALIASES: [(&str, &str); 18] = [
+const ALIASES: [(&str, &str); 19] = [
     ("_C._linalg.linalg_norm", "linalg_norm"), ("_C._linalg.linalg_vector_norm", "linalg_vector_norm"),
     ("absolute", "abs"), ("concatenate", "concat"), ("divide", "div"), ("expit", "sigmoid"), ("fix", "trunc"),
     ("greater", "gt"), ("greater_equal", "ge"), ("less", "lt"), ("less_equal", "le"), ("linalg.norm", "linalg_norm"),
-    ("linalg.vector_norm", "linalg_vector_norm"), ("log_sigmoid", "logsigmoid"), ("not_equal", "ne"),
+    ("linalg.vector_norm", "linalg_vector_norm"), ("log_sigmoid", "logsigmoid"), ("mod", "remainder"), ("not_equal", "ne"),
     ("ravel", "flatten"), ("subtract", "sub"), ("swapdims", "swapaxes"),
 ];
 

@@ -1,5 +1,6 @@
 //! Pointwise operations that are short formulas of others.
 
+use passnet_graph::Target;
 use passnet_record::DType;
 
 use super::{Lowering, call::Call};
@@ -14,6 +15,11 @@ impl<'g> Lowering<'g> {
     pub(super) fn derived(&mut self, call: &Call<'g>) -> Option<TensorId> {
         let dtype = self.result_type(call)?.dtype;
         match call.name {
+            "add" | "sub" | "rsub" => self.scaled_sum(call, dtype),
+            "addcdiv" => self.quotient_added(call, dtype),
+            "lerp" => self.interpolated_between(call, dtype),
+            "fmod" | "remainder" => self.rest_of_division(call, dtype),
+            "div" | "floor_divide" | "floordiv" => self.whole_quotient(call, dtype),
             "isnan" | "isinf" | "isfinite" => self.kind_of_number(call),
             "nan_to_num" => self.without_infinities(call, dtype),
             "logical_xor" => self.of_conditions(call, Binary::Xor),
@@ -50,6 +56,71 @@ impl<'g> Lowering<'g> {
             }
             _ => None,
         }
+    }
+
+    /// Returns `x + alpha * y`, rounded once.
+    fn scaled_sum(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (mut x, mut y) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "other")?)?);
+        let alpha = call.float(2, "alpha", 1.0)?;
+        // For half types, eager mode on CPUs rounds the product too.
+        matches!(dtype, DType::Float32 | DType::Float64).then_some(())?;
+        [x, y].iter().all(|&of| self.tensors[of].dtype == dtype).then_some(())?;
+        if call.name == "rsub" {
+            (x, y) = (y, x);
+        }
+        let (x, y) = (self.widen(x)?, self.widen(y)?);
+        let alpha = self.number(alpha, y);
+        let product = self.combined(Binary::Mul, y, alpha)?;
+        let sum = self.combined(if call.name == "add" { Binary::Add } else { Binary::Sub }, x, product)?;
+        Some(self.cast(sum, dtype))
+    }
+
+    /// Returns `x + value * (a / b)`, rounded once.
+    fn quotient_added(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let value = call.float(usize::MAX, "value", 1.0)?;
+        let mut wide = Vec::new();
+        for arg in [call.subject()?, call.arg(1, "tensor1")?, call.arg(2, "tensor2")?] {
+            let operand = self.tensor(arg)?;
+            (self.tensors[operand].dtype == dtype).then_some(())?;
+            wide.push(self.widen(operand)?);
+        }
+        let value = self.number(value, wide[0]);
+        let part = match self.target {
+            Target::Cpu => {
+                let product = self.combined(Binary::Mul, wide[1], value)?;
+                self.combined(Binary::Div, product, wide[2])?
+            }
+            Target::Cuda => {
+                let quotient = self.combined(Binary::Div, wide[1], wide[2])?;
+                self.combined(Binary::Mul, quotient, value)?
+            }
+        };
+        let sum = self.combined(Binary::Add, wide[0], part)?;
+        Some(self.cast(sum, dtype))
+    }
+
+    /// Returns the point between two tensors. PyTorch begins at the nearer end. The weight 1 stays with PyTorch: on CPUs, the sign of
+    /// its zeros depends on the place of the element.
+    fn interpolated_between(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
+        let (start, end) = (self.tensor(call.subject()?)?, self.tensor(call.arg(1, "end")?)?);
+        let weight = as_scalar(call.arg(2, "weight")?)?.as_f64();
+        [start, end].iter().all(|&of| self.tensors[of].dtype == dtype).then_some(())?;
+        let (start, end) = (self.widen(start)?, self.widen(end)?);
+        let is_double = dtype == DType::Float64;
+        let weight = if is_double { weight } else { f64::from(weight as f32) };
+        (weight != 1.0).then_some(())?;
+        let distance = self.combined(Binary::Sub, end, start)?;
+        if weight.abs() < 0.5 {
+            let factor = self.number(weight, start);
+            let step = self.combined(Binary::Mul, distance, factor)?;
+            let result = self.combined(Binary::Add, start, step)?;
+            return Some(self.cast(result, dtype));
+        }
+        let rest = if is_double { 1.0 - weight } else { f64::from(1.0 - weight as f32) };
+        let factor = self.number(rest, start);
+        let step = self.combined(Binary::Mul, distance, factor)?;
+        let result = self.combined(Binary::Sub, end, step)?;
+        Some(self.cast(result, dtype))
     }
 
     fn kind_of_number(&mut self, call: &Call<'g>) -> Option<TensorId> {

@@ -123,7 +123,7 @@ fn cost(arena: &Arena, id: ExprId) -> Option<f64> {
         Expr::Unary(Unary::Exp | Unary::Expm1, _) => Some(0.2),
         Expr::Unary(Unary::Log | Unary::Log1p | Unary::Tanh | Unary::TanhPlus1 | Unary::ErfPlus1, _) => Some(0.4),
         Expr::Unary(Unary::Sin | Unary::Cos | Unary::Erf, _) => Some(0.7),
-        Expr::Binary(Binary::Pow, ..) => Some(1.0),
+        Expr::Binary(Binary::Pow | Binary::Rest, ..) => Some(1.0),
         _ => None,
     }
 }

@@ -91,7 +91,7 @@ fn cost(arena: &Arena, id: ExprId, var: Var) -> u32 {
         },
         Expr::Unary(Unary::Neg | Unary::Abs | Unary::Not, _) => 1,
         Expr::Unary(..) => 12,
-        Expr::Binary(Binary::Div | Binary::Pow, ..) => 4,
+        Expr::Binary(Binary::Div | Binary::Quotient | Binary::Rest | Binary::Pow, ..) => 4,
         Expr::Round(..) => 2,
         Expr::Binary(..) | Expr::Select(..) | Expr::Guard(..) | Expr::Convert(..) => 1,
         _ => 0,

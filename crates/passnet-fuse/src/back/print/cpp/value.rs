@@ -165,12 +165,15 @@ impl CppPrinter<'_> {
         let is_bool = self.program.arena.kind(a) == ValueKind::Bool && !has_lanes;
         // A constant other than NaN: only the other operand can make the result NaN.
         let is_bound = matches!(*self.program.arena.get(b), Expr::Float { bits, .. } if !f64::from_bits(bits).is_nan());
+        let rest_of = a;
         let (a, b) = if has_lanes { (self.operand(a), self.operand(b)) } else { (self.expr(a), self.expr(b)) };
         let sign = match op {
             Binary::Add => "+",
             Binary::Sub => "-",
             Binary::Mul => "*",
-            Binary::Div => "/",
+            Binary::Div | Binary::Quotient => "/",
+            Binary::Rest if self.program.arena.kind(rest_of) == ValueKind::I64 => "%",
+            Binary::Rest => return format!("std::fmod({a}, {b})"),
             Binary::Pow => return format!("std::pow({a}, {b})"),
             Binary::Max if is_bound => return format!("at_least({b}, {a})"),
             Binary::Min if is_bound => return format!("at_most({b}, {a})"),

@@ -186,6 +186,10 @@ impl TritonPrinter<'_> {
                     (None, _) => format!("({first} / {second})"),
                 };
             }
+            // Of integers, both round towards 0.
+            Binary::Quotient => "//",
+            Binary::Rest if kind == ValueKind::I64 => "%",
+            Binary::Rest => return format!("libdevice.fmod({first}, {second})"),
             Binary::Pow => return format!("libdevice.pow({first}, {second})"),
             Binary::Max if kind.is_float() => return format!("larger({first}, {second})"),
             Binary::Min if kind.is_float() => return format!("smaller({first}, {second})"),
