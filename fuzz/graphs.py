@@ -14,6 +14,7 @@ Tensor = torch.Tensor
 FLOATS = (torch.float32, torch.float32, torch.float16, torch.bfloat16)
 EXTENTS = (1, 2, 3, 5, 8, 16, 17, 31, 40, 64, 130)
 MOST_ELEMENTS = 1 << 17
+DIVISIONS = ("fmod", "remainder", "floor_divide")
 
 
 class Writer:
@@ -136,6 +137,7 @@ class Writer:
             shape = tuple(n if self.random.random() < 0.5 else 1 for n in self.values[x].shape)
             y = self.input(shape[self.random.randrange(rank) :])
         z = self.pick(lambda value: value.is_floating_point() and value.dtype == self.values[x].dtype)
+        number = self.random.choice(("0", "0.3", "0.5", "0.75", "1", "-2"))
         forms = (
             f"{x} + {y}",
             f"{x} - {y}",
@@ -143,6 +145,9 @@ class Writer:
             f"torch.addcmul({x}, {y}, {z})",
             f"torch.addcmul({z}, {y}, {x}, value=0.3)",
             f"{x} / ({y}.abs() + 1.0)",
+            f"torch.addcdiv({x}, {z}, {y}.abs() + 1.0, value={number})",
+            f"torch.lerp({x}, {y}, {number})",
+            f"torch.{self.random.choice(('add', 'sub', 'rsub'))}({x}, {y}, alpha={number})",
         )
         self.emit(self.random.choice(forms))
 
@@ -269,9 +274,12 @@ class Writer:
             return
         y = self.pick(lambda value: value.dtype == self.values[x].dtype)
         dim = self.random.randrange(max(1, self.values[x].dim()))
+        by = self.random.choice((3, 7, -2, 1, -1, 100))
         forms = (
             f"{x} + {y}",
             f"{x} * {y}",
+            f"torch.{self.random.choice(DIVISIONS)}({x}, {by})",
+            f"torch.remainder({x}, {y}.abs() + 1)",
             f"{x} - 3",
             f"{x}.abs()",
             f"{x}.clamp(-4, 5)",
@@ -325,10 +333,12 @@ class Writer:
 
     def cast(self, x: str) -> None:
         # Jumps only of inputs: elsewhere one rounding may be on the other side of one.
-        given = self.random.choice(list(self.inputs))
+        given, by = self.random.choice(list(self.inputs)), self.random.choice(("2", "-1.5", "0.7"))
         self.emit(
             self.random.choice(
                 (
+                    f"torch.{self.random.choice(DIVISIONS)}({given}, {by}) + {x}",
+                    f"torch.div({given}, {by}, rounding_mode='trunc')",
                     f"{x}.float()",
                     f"{x}.to({self.dtype})",
                     f"({given} > 0).to({self.dtype})",
@@ -384,14 +394,4 @@ class Writer:
 
 
 def _is_read(name: str, lines: list[str]) -> bool:
-    return any(
-        name
-        in line.replace(",", " ")
-        .replace(")", " ")
-        .replace("(", " ")
-        .replace(".", " ")
-        .replace("[", " ")
-        .replace("]", " ")
-        .split()[1:]
-        for line in lines
-    )
+    return any(name in re.split(r"[\s,().\[\]]+", line)[1:] for line in lines)
