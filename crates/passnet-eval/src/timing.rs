@@ -26,6 +26,7 @@ use crate::{
 
 /// Longest wait for other processes to become idle before a block. Threads of GNU OpenMP spin 300,000 times, about 15 ms.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Pause between two looks at other processes.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(500);
 
 /// Fault of one side of a measurement.

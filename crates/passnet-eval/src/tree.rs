@@ -74,9 +74,7 @@ fn use_of(thread: &str) -> Option<CpuUse> {
 
 /// Returns the niceness of a thread.
 pub(crate) fn niceness(thread: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
-    // The niceness is field 19 of proc_pid_stat(5). The first field after the name is field 3, the state.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
+    stat_field(thread, 19)?.parse().ok()
 }
 
 /// Returns whether a thread of a process or of its descendants is running or ready to run.
@@ -89,11 +87,16 @@ fn is_running(pid: i32) -> bool {
     state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-/// Returns the state of a thread as in proc_pid_stat(5), such as `R`, running or ready to run.
+/// Returns the state of a thread, such as `R`, running or ready to run.
 fn state_of(thread: i32) -> Option<char> {
+    stat_field(thread, 3)?.chars().next()
+}
+
+/// Returns a field of a thread's status with its number in proc_pid_stat(5), from 3, the state, on.
+fn stat_field(thread: i32, number: usize) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
-    // The name of the program is in parentheses and may contain parentheses. The state follows the last parenthesis.
-    stat.rsplit_once(')')?.1.trim_start().chars().next()
+    // Field 2, the name of the program, is in parentheses and may contain parentheses and spaces.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3).map(str::to_owned)
 }
 
 /// Kills all descendants of `root`, except the processes `keep` and their descendants. Repeats the search until no new process is found:

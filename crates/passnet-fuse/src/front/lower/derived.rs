@@ -110,16 +110,12 @@ impl<'g> Lowering<'g> {
         let weight = if is_double { weight } else { f64::from(weight as f32) };
         (weight != 1.0).then_some(())?;
         let distance = self.combined(Binary::Sub, end, start)?;
-        if weight.abs() < 0.5 {
-            let factor = self.number(weight, start);
-            let step = self.combined(Binary::Mul, distance, factor)?;
-            let result = self.combined(Binary::Add, start, step)?;
-            return Some(self.cast(result, dtype));
-        }
         let rest = if is_double { 1.0 - weight } else { f64::from(1.0 - weight as f32) };
-        let factor = self.number(rest, start);
-        let step = self.combined(Binary::Mul, distance, factor)?;
-        let result = self.combined(Binary::Sub, end, step)?;
+        let (op, nearer, part) =
+            if weight.abs() < 0.5 { (Binary::Add, start, weight) } else { (Binary::Sub, end, rest) };
+        let part = self.number(part, start);
+        let step = self.combined(Binary::Mul, distance, part)?;
+        let result = self.combined(op, nearer, step)?;
         Some(self.cast(result, dtype))
     }
 

@@ -57,19 +57,20 @@ impl<'g> Lowering<'g> {
         let zero = self.tensors.add(Vec::new(), self.tensors[rest].dtype, Def::Fill(PythonNumber::Int(0)));
         let (is_below, by_is_below) = (self.compared(Binary::Lt, rest, zero)?, self.compared(Binary::Lt, by, zero)?);
         let differs = self.map(ScalarFn::Binary(Binary::Xor), &[is_below, by_is_below], DType::Bool)?;
-        let is_some = self.compared(Binary::Ne, rest, zero)?;
-        self.map(ScalarFn::Binary(Binary::And), &[is_some, differs], DType::Bool)
+        let is_not_zero = self.compared(Binary::Ne, rest, zero)?;
+        self.map(ScalarFn::Binary(Binary::And), &[is_not_zero, differs], DType::Bool)
     }
 
     /// Lowers divisions that round to whole numbers: `div` with a rounding mode, and `//`.
     pub(super) fn whole_quotient(&mut self, call: &Call<'g>, dtype: DType) -> Option<TensorId> {
         let is_floor = match call.given(usize::MAX, "rounding_mode") {
-            None => call.name != "div",
+            // An ordinary division.
+            None if call.name == "div" => return None,
+            None => true,
             Some(Arg::Str(mode)) if call.graph.str(mode) == "floor" => true,
             Some(Arg::Str(mode)) if call.graph.str(mode) == "trunc" => false,
             Some(_) => return None,
         };
-        (call.name != "div" || call.given(usize::MAX, "rounding_mode").is_some()).then_some(())?;
         let [a, b] = self.division(call, dtype)?;
         if dtype.is_float() {
             // For half types, eager mode on CPUs rounds the quotient before it becomes whole. On CUDA, it multiplies by the inverse
@@ -109,8 +110,8 @@ impl<'g> Lowering<'g> {
         let floor = self.map(ScalarFn::Where, &[is_nearer, next, floor], dtype)?;
         // The sign of a zero is that of the quotient.
         let signed_zero = self.combined(Binary::Mul, quotient, zero)?;
-        let is_some = self.compared(Binary::Ne, exact, zero)?;
-        let floor = self.map(ScalarFn::Where, &[is_some, floor, signed_zero], dtype)?;
+        let is_not_zero = self.compared(Binary::Ne, exact, zero)?;
+        let floor = self.map(ScalarFn::Where, &[is_not_zero, floor, signed_zero], dtype)?;
         let by_zero = self.compared(Binary::Eq, b, zero)?;
         self.map(ScalarFn::Where, &[by_zero, quotient, floor], dtype)
     }
