@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,3 +108,18 @@ def test_types_are_compared_by_words_of_memory():
         tensors[0].data = change
         assert types.hold() == (change.dtype == torch.float32)
         assert len(asked) == before + 1
+
+
+@pytest.mark.parametrize("content", [0, 90, 165])
+def test_words_are_compared_with_any_content_of_fresh_memory(content: int):
+    """glibc fills the memory that it gives out with the complement of `content`."""
+    program = """
+import torch
+from passnet import _native
+
+asked = []
+types = _native.TensorTypes((torch.ones(2, 3),), asked.append)
+assert types.hold() and not asked, "this version of PyTorch has another layout of tensors"
+"""
+    environment = os.environ | {"MALLOC_PERTURB_": str(content), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)

@@ -22,7 +22,17 @@ const WORDS: usize = FIRST_TYPE + 2;
 /// Words of a tensor before the number of dimensions.
 const MOST_BEFORE: usize = 12;
 
+/// Tensors of one type that are compared to find the bits that have no meaning.
+const ALIKE: usize = 16;
+/// Largest number of bits without a meaning in the word that holds the type. PyTorch does not initialise them, so they keep what was in
+/// the memory before, and do not change during the life of a tensor.
+const MOST_PADDING: u32 = 8;
+/// Types and devices that have to show.
+const KINDS: usize = 6;
+
 type Words = [usize; WORDS];
+/// Makes a tensor of always the same sizes and strides with one option of `torch.empty_strided`.
+type MakeTensor<'make, 'py> = dyn Fn(&str, Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> + 'make;
 
 /// Place of the words in a tensor that hold its sizes, strides, type, device and dispatch keys. They follow one another.
 #[derive(Clone, Copy, Debug)]
@@ -42,17 +52,16 @@ impl TypeFields {
     fn find(py: Python<'_>) -> PyResult<Option<Self>> {
         let Some(fields) = TensorFields::get(py) else { return Ok(None) };
         let torch = py.import("torch")?;
-        let make = |sizes: &[usize], strides: &[usize], option: (&str, Bound<'_, PyAny>)| {
+        let make = |sizes: &[usize], strides: &[usize], option: &str, value: Bound<'_, PyAny>| {
             let options = PyDict::new(py);
-            options.set_item(option.0, option.1)?;
+            options.set_item(option, value)?;
             let (sizes, strides) = (PyTuple::new(py, sizes)?, PyTuple::new(py, strides)?);
             torch.getattr("empty_strided")?.call((sizes, strides), Some(&options))
         };
-        let type_of = |name: &str| PyResult::Ok(("dtype", torch.getattr(name)?));
         let layouts: [(&[usize], &[usize]); 4] =
             [(&[3, 11, 7], &[5, 16, 176]), (&[2, 3, 4, 5, 6], &[720, 240, 60, 13, 2]), (&[9], &[4]), (&[], &[])];
         let plain = layouts
-            .map(|(sizes, strides)| make(sizes, strides, type_of("float32")?))
+            .map(|(sizes, strides)| make(sizes, strides, "dtype", torch.getattr("float32")?))
             .into_iter()
             .collect::<PyResult<Vec<_>>>()?;
         let has_layouts = |first: &usize| {
@@ -65,25 +74,32 @@ impl TypeFields {
         };
         let Some(first) = (0..MOST_BEFORE * WORD).step_by(WORD).find(has_layouts) else { return Ok(None) };
         let place = Self { fields, first };
-        let last = |tensor: &Bound<'_, PyAny>| {
-            place.words(tensor).and_then(|words| Some((*words.get(FIRST_TYPE)?, *words.get(FIRST_TYPE + 1)?)))
-        };
-        let usual = last(&plain[0]);
-        // Each change of type has to show, and nothing else may be in these words.
         let (sizes, strides) = layouts[0];
-        let mut others = Vec::new();
+        let has_types = place.shows_each_type(py, &|option, value| make(sizes, strides, option, value))?;
+        Ok(has_types.then_some(place))
+    }
+
+    /// Returns whether each change of type shows in the last two words of a tensor, and nothing else does except unused bits.
+    fn shows_each_type<'py>(self, py: Python<'py>, make: &MakeTensor<'_, 'py>) -> PyResult<bool> {
+        let torch = py.import("torch")?;
+        let dtype = |name: &str| make("dtype", torch.getattr(name)?);
+        let last = |tensor: &Bound<'_, PyAny>| Some(*self.words(tensor)?.last_chunk::<2>()?);
+        // All are alive at the same time, so that each has its own memory.
+        let alike = (0..ALIKE).map(|_| dtype("float32")).collect::<PyResult<Vec<_>>>()?;
+        let Some(all) = alike.iter().map(last).collect::<Option<Vec<_>>>() else { return Ok(false) };
+        let usual = all[0];
+        let padding = all.iter().fold(0, |padding, [first, _]| padding | (first ^ usual[0]));
+        let is_quiet = padding.count_ones() <= MOST_PADDING && all.iter().all(|[_, keys]| *keys == usual[1]);
+        let mut others = vec![usual[0] & !padding];
+        let meta = make("device", "meta".into_pyobject(py)?.into_any())?;
         for name in ["float64", "bfloat16", "int32", "bool"] {
-            others.push(last(&make(sizes, strides, type_of(name)?)?));
+            others.extend(last(&dtype(name)?).map(|[first, _]| first & !padding));
         }
-        others.push(last(&make(sizes, strides, ("device", "meta".into_pyobject(py)?.into_any()))?));
-        let shows = others.iter().enumerate().all(|(number, other)| {
-            other.is_some_and(|other| usual.is_some_and(|usual| other.0 != usual.0))
-                && !others[..number].contains(other)
-        });
-        let negative = last(&torch.call_method1("_neg_view", (&plain[0],))?);
-        let shows_keys = negative.zip(usual).is_some_and(|(negative, usual)| negative.1 != usual.1);
-        let again = last(&make(sizes, strides, type_of("float32")?)?);
-        Ok((shows && shows_keys && usual.is_some() && again == usual).then_some(place))
+        others.extend(last(&meta).map(|[first, _]| first & !padding));
+        let is_different = |(number, other): (usize, &usize)| !others[..number].contains(other);
+        let negative = last(&torch.call_method1("_neg_view", (&alike[0],))?);
+        let shows_keys = negative.is_some_and(|negative| negative[1] != usual[1]);
+        Ok(is_quiet && shows_keys && others.len() == KINDS && others.iter().enumerate().all(is_different))
     }
 
     /// Returns the words of a tensor; `None` if it has no object of PyTorch.
