@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from passnet._passes.trace import trace_pattern
@@ -46,6 +47,19 @@ def enlarge(x: torch.Tensor) -> torch.Tensor:
 def test_strides_of_single_dimensions_decide_the_memory_format() -> None:
     types = propagate(from_graph(trace_pattern(enlarge)), [{"shape": [1, 4, 256], "dtype": "bfloat16"}], "cpu")
     assert tuple(types[-1]["stride"]) == enlarge(torch.randn(1, 4, 256).bfloat16()).stride()
+
+
+def enlarge_last(x: torch.Tensor) -> torch.Tensor:
+    last = x.contiguous(memory_format=torch.channels_last)
+    return torch.nn.functional.interpolate(last, scale_factor=2.0, mode="bilinear", align_corners=False)
+
+
+@pytest.mark.parametrize("channels", [5, 16])
+def test_enlarged_tensors_keep_their_memory_format_on_cuda(channels: int) -> None:
+    inputs = [{"shape": [1, channels, 2, 16], "dtype": "float32"}]
+    types = propagate(from_graph(trace_pattern(enlarge_last)), inputs, "cuda")
+    # Eager mode has these strides on both devices.
+    assert tuple(types[-1]["stride"]) == enlarge_last(torch.randn(1, channels, 2, 16)).stride()
 
 
 def normalised_rows(x: torch.Tensor, w: torch.Tensor) -> tuple:

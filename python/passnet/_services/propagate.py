@@ -38,7 +38,12 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
                 args, kwargs = self.fetch_args_kwargs_from_env(node)
                 result = _with_own_strides(result, node.target, args, kwargs)
             elif node.target in _BATCH_NORMS and device == "cpu":
-                result = _in_memory_format(result)
+                # Also if the argument is permuted. Fake tensors keep the strides of the argument.
+                result = _in_memory_format(result, result)
+            elif node.target is torch.nn.functional.interpolate and device == "cuda":
+                # Also with few channels, where PyTorch computes another layout and copies. Fake tensors keep that other layout.
+                args, _ = self.fetch_args_kwargs_from_env(node)
+                result = _in_memory_format(result, args[0]) if args else result
             types[node.name] = _type(result, device)
             return result
 
@@ -67,16 +72,14 @@ def _with_own_strides(result: Any, method: str, args: tuple[Any, ...], kwargs: d
     return result if strides == result.stride() else result.as_strided(result.shape, strides)
 
 
-def _in_memory_format(result: Any) -> Any:
-    """Returns the tensor with the strides that batch norms have on a CPU: those of a memory format, also if the argument is permuted.
-
-    Fake tensors keep the strides of the argument.
-    """
-    if not isinstance(result, torch.Tensor):
+def _in_memory_format(result: Any, of: Any) -> Any:
+    """Returns a tensor with the strides that the memory format of another with as many dimensions gives it."""
+    if not all(isinstance(value, torch.Tensor) for value in (result, of)):
         return result
     with unset_fake_temporarily():
-        plain = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype, device="meta")
-        strides = plain.contiguous(memory_format=torch._prims_common.suggest_memory_format(plain)).stride()
+        plain = torch.empty_strided(of.shape, of.stride(), device="meta")
+        memory_format = torch._prims_common.suggest_memory_format(plain)
+        strides = torch.empty(result.shape, device="meta", memory_format=memory_format).stride()
     return result if strides == result.stride() else result.new_empty_strided(result.shape, strides)
 
 
