@@ -1,5 +1,8 @@
 //! Finds reductions and approximated functions whose rounding errors later operations enlarge; these stay with PyTorch.
 //!
+//! On CUDA, `interpolate` between neighbours counts as a reduction: compilers choose which of its products and sums they round
+//! together.
+//!
 //! A sum in another order than PyTorch's differs in the last places of `float32`. If the result is stored in a half type,
 //! about one value in some thousands rounds to the other neighbour. Every tolerance allows this. But all values computed
 //! from the result carry the error on, also through library products, and these operations make it visible:
@@ -13,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{NodeId, Target, TensorType, TypedGraph, ValueId};
+use passnet_graph::{Arg, NodeId, Target, TensorType, TypedGraph, ValueId};
 use passnet_record::DType;
 
 use crate::front::lower::{call::Call, convolution::Convolution, product::MOST_UNSPLIT};
@@ -86,7 +89,8 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
             && op.is_some_and(|op| op.is_product)
             && ty.is_some_and(|ty| !has_known_sums(typed, &call, node.operands(), ty));
         let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
-        if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix {
+        let is_weighted = target == Target::Cuda && is_interpolated(&call);
+        if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix || is_weighted {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
         }
         if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {
@@ -143,6 +147,12 @@ fn shown(
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns whether a call computes means of neighbours, and does not only copy them.
+fn is_interpolated(call: &Call<'_>) -> bool {
+    let is_nearest = |mode| matches!(mode, Arg::Str(mode) if call.graph.str(mode).starts_with("nearest"));
+    call.name == "interpolate" && call.given(3, "mode").is_some_and(|mode| !is_nearest(mode))
 }
 
 /// Returns whether the author's kernel for a product adds the terms in PyTorch's order. By measurement
