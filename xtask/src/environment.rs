@@ -132,16 +132,19 @@ fn is_installed(python: &Path, package: &str) -> bool {
 /// Builds `passnet._native` and copies it to the Python sources, so that the tree itself is importable.
 fn build_extension(root: &Path, profile: BuildProfile) -> Result<()> {
     let mut build = cargo(root);
-    build.args(["build", "--package", "passnet-native", "--features", "extension-module"]);
     let folder = match profile {
         BuildProfile::Release => {
-            build.arg("--release");
+            build.args(["build", "--package", "passnet-python", "--release"]);
             "release"
         }
-        BuildProfile::Dev => "debug",
+        // Of the whole workspace: built by itself, the crate would have the same dependencies with other features.
+        BuildProfile::Dev => {
+            build.args(["build", "--workspace"]);
+            "debug"
+        }
     };
     step("build the extension module", &mut build)?;
-    let built = target_dir(root).join(folder).join("libpassnet_native.so");
+    let built = target_dir(root).join(folder).join("libpassnet_python.so");
     let place = root.join("python/passnet/_native.abi3.so");
     // A new file replaces the old one: a running process keeps the one it has mapped.
     let fresh = place.with_extension("new");

@@ -8,11 +8,12 @@
 //! - [`kernel_code`]: loads code of native kernels from judged objects.
 //! - [`process`]: process control that Python's standard library lacks.
 //! - [`random`]: random numbers of the operating system.
+//! - [`ranges`]: ranges of memory that meet.
 //! - [`sandbox`]: confinement of a worker by the kernel.
 //! - [`violations`]: observations of the interception layer. Code can add and read observations, but never clear them.
 //!
 //! The crate never decides a verdict and never loads code that `passnet-objects` has not judged. The Python module
-//! `passnet._native` is a thin layer over it and exists only with the feature `python`.
+//! `passnet._native` is a thin layer over it, in `passnet-python`.
 //!
 //! ```
 //! use passnet_native::{cache, timing};
@@ -29,9 +30,7 @@ pub mod heap;
 pub mod kernel_code;
 pub mod process;
 pub mod random;
+pub mod ranges;
 pub mod sandbox;
 pub mod timing;
 pub mod violations;
-
-#[cfg(feature = "python")]
-mod python;

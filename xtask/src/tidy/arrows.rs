@@ -43,7 +43,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "passnet-author",
         &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-fuse", "passnet-eval"],
     ),
-    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects", "passnet-fuse"]),
+    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects"]),
+    ("passnet-python", &["passnet-record", "passnet-graph", "passnet-objects", "passnet-fuse", "passnet-native"]),
     (
         "passnet-agent",
         &[
@@ -129,7 +130,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Dependencies (by prefix of their name) that only the listed crates may have.
 const RESERVED: &[(&str, &[&str])] = &[
     ("ruff_", &["passnet-graphnet", "passnet-lint"]),
-    ("pyo3", &["passnet-native"]),
+    ("pyo3", &["passnet-python"]),
     ("parquet", &["passnet-dataset"]),
     ("arrow", &["passnet-dataset"]),
     ("tokio", &["passnet-site"]),

@@ -56,7 +56,7 @@ fn missing_on_front_page(text: &str) -> Option<&'static str> {
         return Some("to say what the crate never does");
     }
     // A block in another language, such as `text`, is a drawing.
-    let is_example = |line: &&str| ["```", "```no_run", "```rust"].contains(line);
+    let is_example = |line: &&str| ["```", "```no_run", "```rust", "```python"].contains(line);
     // Every block of code has two such lines, and every drawing has one.
     let fences = page.iter().filter(|line| line.starts_with("```")).count();
     let examples = page.iter().copied().filter(|line| is_example(line)).count();

@@ -2,13 +2,12 @@
 
 use std::cell::Cell;
 
-use passnet_objects::StackUse;
-use pyo3::prelude::*;
-
-use crate::{
+use passnet_native::{
     census,
     kernel_code::{self, Entry, Range},
 };
+use passnet_objects::StackUse;
+use pyo3::prelude::*;
 
 /// The function through which a kernel is called.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use passnet_native::cuda::Gather;
 use passnet_record::{DType, SampleRule};
 use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
@@ -11,7 +12,6 @@ use pyo3::{
 };
 
 use super::poison::values;
-use crate::cuda::Gather;
 
 /// Largest number of outputs of a call that are sampled.
 const MOST_OUTPUTS: usize = 64;

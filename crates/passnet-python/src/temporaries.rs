@@ -1,8 +1,9 @@
 //! Memory that timed calls allocate and release.
 
+use passnet_native::{heap::Session, timing::monotonic_ns};
 use pyo3::prelude::*;
 
-use crate::{heap::Session, python::poison::overwrite_all, timing::monotonic_ns};
+use crate::poison::overwrite_all;
 
 /// Library of PyTorch that allocates the memory of tensors.
 const LIBRARY: &str = "libc10.so";

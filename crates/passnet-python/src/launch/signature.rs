@@ -3,6 +3,7 @@
 //! A kernel reads memory according to the types in its signature. With a tensor of another type, device or layout, it would read or write
 //! other memory. Each call that does not repeat an earlier call is therefore checked.
 
+use passnet_native::kernel_code::TensorMemory;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     intern,
@@ -14,7 +15,6 @@ use super::{
     argument::{Kind, address},
     recording::unobserved,
 };
-use crate::kernel_code::TensorMemory;
 
 /// The device of the tensors of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use passnet_native::{cuda, kernel_code};
 use pyo3::{
     intern,
     prelude::*,
@@ -21,7 +22,7 @@ use super::{
     cpp,
     recording::{Launch, RecordedWork, Recording, Word, is_recording, unobserved},
 };
-use crate::{cuda, kernel_code, python::tensor_fields::TensorFields};
+use crate::{errors::cuda_error, tensor_fields::TensorFields};
 
 /// Largest number of signatures with a plan. Calls with further signatures run the Python function.
 const MAX_PLANS: usize = 16;
@@ -322,7 +323,9 @@ impl LaunchPlan {
         stream: &Py<PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let stream = match self.device {
-            Some(device) if cuda::current_device()? == device => current_stream(stream, py, device)?,
+            Some(device) if cuda::current_device().map_err(cuda_error)? == device => {
+                current_stream(stream, py, device)?
+            }
             Some(_) => return Ok(None),
             None => 0,
         };
@@ -383,7 +386,7 @@ impl LaunchStep {
                 // SAFETY: as above; `_owner` keeps the kernel loaded.
                 #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
                 unsafe {
-                    kernel.launch(grid, stream, words)?;
+                    kernel.launch(grid, stream, words).map_err(cuda_error)?;
                 }
             }
         }

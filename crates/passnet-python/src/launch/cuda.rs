@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use passnet_native::cuda::{self, Grid};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -13,7 +14,7 @@ use super::{
     recording::{Launch, RecordedWork, note, unobserved, words_in_order},
     signature::{Described, KernelDevice, Signature},
 };
-use crate::cuda::{self, Grid};
+use crate::errors::cuda_error;
 
 /// A kernel written in CUDA C++.
 ///
@@ -72,7 +73,7 @@ impl CudaLauncher {
             None => {
                 // The compiler does not run under the lock: it is Python code, and may let another thread run that launches kernels.
                 let code = self.compile.bind(py).call1((device,))?;
-                let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes())?;
+                let module = cuda::Module::load(code.cast::<PyBytes>()?.as_bytes()).map_err(cuda_error)?;
                 let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
                 loaded.push(LoadedFunction { device, module, kernels: Vec::new() });
             }
@@ -81,7 +82,7 @@ impl CudaLauncher {
         let Some(loaded) = loaded.iter_mut().find(|loaded| loaded.device == device) else {
             return Err(PyValueError::new_err("the kernel was not loaded"));
         };
-        let kernel = loaded.module.kernel(&self.signature.name, block, shared_bytes)?;
+        let kernel = loaded.module.kernel(&self.signature.name, block, shared_bytes).map_err(cuda_error)?;
         loaded.kernels.push((block, shared_bytes, kernel));
         Ok(kernel)
     }
@@ -102,7 +103,7 @@ impl CudaLaunch {
     #[pyo3(signature = (*arguments))]
     fn __call__(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
         let launcher = self.launcher.get();
-        let device = cuda::current_device()?;
+        let device = cuda::current_device().map_err(cuda_error)?;
         let words = unobserved(py, || launcher.signature.words_of(arguments, KernelDevice::Cuda(device)))?;
         let kernel = launcher.kernel(py, device, self.block, self.shared_bytes)?;
         note(|| {
@@ -114,7 +115,7 @@ impl CudaLaunch {
         // SAFETY: as for kernels of C++: tensors of the signature's types on this device.
         #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
         unsafe {
-            kernel.launch(self.grid, stream, words.into_iter().collect())?;
+            kernel.launch(self.grid, stream, words.into_iter().collect()).map_err(cuda_error)?;
         }
         Ok(())
     }

@@ -1,7 +1,16 @@
-//! The module `passnet._native`.
+//! The Python module `passnet._native`: Python's view of `passnet-native`, of matching and of the built-in author.
+//!
+//! The crate never decides a verdict. Code that needs neither Python nor PyTorch's objects is in `passnet-native`.
+//!
+//! ```python
+//! from passnet import _native
+//!
+//! print(_native.VERSION, _native.kernels_are_judged())
+//! ```
 
 mod author;
 mod confine;
+mod errors;
 mod facts;
 mod launch;
 mod overlap;
@@ -12,13 +21,12 @@ mod tensor_fields;
 mod tensor_types;
 mod timed;
 
-use pyo3::{
-    exceptions::{PyRuntimeError, PyValueError},
-    prelude::*,
-};
+use passnet_native::{census, cuda, process, violations};
+use pyo3::{exceptions::PyValueError, prelude::*};
 
 use author::write_passes;
 use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
+use errors::cuda_error;
 use facts::ModuleFacts;
 use launch::{
     CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, collect_launches, guard_kernels,
@@ -31,18 +39,10 @@ use poison::overwrite;
 use tensor_types::TensorTypes;
 use timed::{has_content, time_calls};
 
-use crate::{census, cuda, process, violations};
-
-impl From<cuda::CudaError> for PyErr {
-    fn from(error: cuda::CudaError) -> Self {
-        PyRuntimeError::new_err(error.to_string())
-    }
-}
-
 /// Waits until all work of the current CUDA context is done.
 #[pyfunction]
 fn cuda_synchronize() -> PyResult<()> {
-    Ok(cuda::Timer::new(false)?.synchronize()?)
+    cuda::Timer::new(false).and_then(|timer| timer.synchronize()).map_err(cuda_error)
 }
 
 /// Returns whether two regions of `nbytes` bytes of this process have equal bytes.

@@ -5,6 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use passnet_native::{
+    kernel_code::{self, GuardPlace, GuardedKernel, Range, StrayAccess, TensorMemory},
+    violations,
+};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -17,10 +21,6 @@ use super::{
     recording::{Launch, RecordedWork, note, unobserved, words_in_order},
     signature::{Described, KernelDevice, Signature},
     traced,
-};
-use crate::{
-    kernel_code::{self, GuardPlace, GuardedKernel, Range, StrayAccess, TensorMemory},
-    violations,
 };
 
 /// Context manager that is entered around each call of a kernel, and a flag that is set while there is one.

@@ -2,6 +2,7 @@
 
 use std::{ffi::CString, sync::OnceLock};
 
+use passnet_native::kernel_code::{Entry, PlacedImage, copy_elements, hide_state};
 use passnet_objects::{ObjectFinding, StackUse, compile, judge, ptx, source};
 use pyo3::{
     exceptions::{PyOSError, PyPermissionError, PyRuntimeError, PyValueError},
@@ -9,7 +10,6 @@ use pyo3::{
 };
 
 use super::function::Function;
-use crate::kernel_code::{Entry, PlacedImage, copy_elements, hide_state};
 
 /// Set to `1` to load unjudged kernels, in a process that is not a referee's worker.
 const UNJUDGED_VARIABLE: &str = "PASSNET_UNJUDGED_KERNELS";

@@ -1,13 +1,12 @@
 //! Conversion of Python arguments to words of a launch.
 
+use passnet_native::cuda::Grid;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     intern,
     prelude::*,
     types::PyTuple,
 };
-
-use crate::cuda::Grid;
 
 /// Kind of a parameter, which determines how an argument is passed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use passnet_native::cuda::{self, Grid};
 use pyo3::{
     exceptions::PyValueError,
     intern,
@@ -19,7 +20,7 @@ use super::{
     recording::{Launch, RecordedWork, note, recorded_words, unobserved},
     signature::argument_error,
 };
-use crate::cuda::{self, Grid};
+use crate::errors::cuda_error;
 
 /// Largest number of specialisations of a launcher. Launches with further specialisations go through Triton. A kernel that needs more
 /// probably has a constant that should be an argument.
@@ -123,7 +124,7 @@ impl TritonLauncher {
         if arguments.len() > self.names.len() {
             return Ok(None);
         }
-        let device = cuda::current_device()?;
+        let device = cuda::current_device().map_err(cuda_error)?;
         let count = arguments.len();
         let mut key = Key { words: Vec::with_capacity(2 * count + 8), device, arguments: vec![0; count] };
         key.words.push(u64::from(device.cast_unsigned()));
@@ -214,7 +215,7 @@ impl TritonLauncher {
         // stand for the scratch memory it does not use. Its caller vouches for the memory, as with any launch through Triton.
         #[expect(unsafe_code, reason = "a launch touches the memory that its arguments point to")]
         unsafe {
-            kernel.launch(grid, stream, words)?;
+            kernel.launch(grid, stream, words).map_err(cuda_error)?;
         }
         note(|| {
             let values = kinds.iter().map(|&(place, kind)| Ok((kind, arguments.get_item(place)?)));
@@ -287,7 +288,8 @@ impl TritonLauncher {
                     kinds.map(|(place, code)| Ok((place, Kind::parse(code)?))).collect::<PyResult<_>>()?;
                 // SAFETY: `function` is the handle of `kernel`, which is kept alive with it.
                 #[expect(unsafe_code, reason = "Triton has loaded the function")]
-                let kernel = unsafe { cuda::Kernel::from_handle(function, [threads, 1, 1], shared_bytes)? };
+                let kernel =
+                    unsafe { cuda::Kernel::from_handle(function, [threads, 1, 1], shared_bytes).map_err(cuda_error)? };
                 Known::Native(kernel, kinds)
             }
         };

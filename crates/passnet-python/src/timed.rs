@@ -1,5 +1,12 @@
 //! Timed calls of a Python callable.
 
+use passnet_native::{
+    cache::{Sweeper, last_level_bytes},
+    cuda,
+    kernel_code::{GuardPlace, set_side},
+    random::random_word,
+    timing::{BlockCalls, TimedCall, time_block},
+};
 use passnet_record::{ContentId, DType, add};
 use pyo3::{
     exceptions::PyValueError,
@@ -9,16 +16,10 @@ use pyo3::{
 };
 
 use crate::{
-    cache::{Sweeper, last_level_bytes},
-    cuda,
-    kernel_code::{GuardPlace, set_side},
-    python::{
-        poison::{overwrite_all, values},
-        sample::{RequestedRule, Samples},
-        temporaries::Temporaries,
-    },
-    random::random_word,
-    timing::{BlockCalls, TimedCall, time_block},
+    errors::cuda_error,
+    poison::{overwrite_all, values},
+    sample::{RequestedRule, Samples},
+    temporaries::Temporaries,
 };
 
 /// Source of the contents of one input. Call `i` sees window number `(start + i * step) % windows`. The values of the addend, from number
@@ -128,7 +129,7 @@ impl ContentSource {
             // storages of `nbytes` bytes, which it keeps alive. They do not overlap.
             #[expect(unsafe_code, reason = "tensors are known by address")]
             unsafe {
-                device.copy(self.places[set], self.address + number * self.element, self.nbytes)?;
+                device.copy(self.places[set], self.address + number * self.element, self.nbytes).map_err(cuda_error)?;
             }
             return Ok(());
         }
@@ -189,8 +190,8 @@ impl TimedCall for PyCalls<'_> {
             sweeper.sweep();
         }
         if let Some(cuda) = &self.cuda {
-            cuda.flush()?;
-            cuda.synchronize()?;
+            cuda.flush().map_err(cuda_error)?;
+            cuda.synchronize().map_err(cuda_error)?;
         }
         Ok(())
     }
@@ -200,11 +201,11 @@ impl TimedCall for PyCalls<'_> {
             self.last = Some(self.callable.call1(&self.sets[self.set])?);
             return Ok(None);
         };
-        cuda.record_start()?;
+        cuda.record_start().map_err(cuda_error)?;
         self.last = Some(self.callable.call1(&self.sets[self.set])?);
-        cuda.record_stop()?;
-        cuda.synchronize()?;
-        Ok(Some(cuda.elapsed_ns()?))
+        cuda.record_stop().map_err(cuda_error)?;
+        cuda.synchronize().map_err(cuda_error)?;
+        Ok(Some(cuda.elapsed_ns().map_err(cuda_error)?))
     }
 
     fn guarded(&mut self, timed: u64) -> PyResult<Option<u64>> {
@@ -265,7 +266,7 @@ impl TimedCall for PyCalls<'_> {
             // counts.
             if is_plain {
                 if let Some(cuda) = &self.cuda {
-                    cuda.synchronize()?;
+                    cuda.synchronize().map_err(cuda_error)?;
                 }
                 self.temporaries.count_since(mark);
             }
@@ -345,7 +346,7 @@ pub(super) fn time_calls<'py>(
         overwrites,
         temporaries: Temporaries::new(allocations, cuda),
         sweeper: (cold && !cuda).then(|| Sweeper::new(last_level_bytes())),
-        cuda: if cuda { Some(cuda::Timer::new(cold)?) } else { None },
+        cuda: if cuda { Some(cuda::Timer::new(cold).map_err(cuda_error)?) } else { None },
         last: None,
         kept: None,
         digests: Vec::new(),

@@ -1,5 +1,6 @@
 //! Overwriting unused results, so that nothing can be read from their memory later.
 
+use passnet_native::cuda;
 use pyo3::{
     intern,
     prelude::*,
@@ -7,7 +8,6 @@ use pyo3::{
 };
 
 use super::tensor_fields::{HostStorage, TensorFields, is_plain_tensor};
-use crate::cuda;
 
 /// Byte that outputs are overwritten with. The result is NaN in every floating-point type.
 const POISON: u8 = 0xFF;

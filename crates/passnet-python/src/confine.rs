@@ -2,9 +2,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::OnceLock};
 
+use passnet_native::sandbox;
 use pyo3::prelude::*;
-
-use crate::sandbox;
 
 /// Namespaces that the fork server has made for its workers.
 static NAMESPACES: OnceLock<sandbox::Namespaces> = OnceLock::new();

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 
+use passnet_native::cuda::{self, Grid};
 use pyo3::{intern, prelude::*, types::PyTuple};
 
 use super::{
     argument::{Kind, word},
     function::Function,
 };
-use crate::cuda::{self, Grid};
 
 /// One launch: kernel, configuration, arguments.
 #[derive(Clone, Copy, Debug)]
