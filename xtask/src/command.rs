@@ -16,9 +16,10 @@ pub(crate) fn cargo(root: &Path) -> Command {
     command
 }
 
-/// Builds `passnet` as the tests do. Crates that measure are optimised in this profile, and a separate build is saved.
+/// Builds `passnet` as the tests do. Crates that measure are optimised in this profile, and a separate build is saved: of the whole
+/// workspace, because a single crate would have the same dependencies with other features.
 pub(crate) fn build_passnet(root: &Path) -> Result<()> {
-    step("build passnet", cargo(root).args(["build", "--package", "passnet"]))
+    step("build passnet", cargo(root).args(["build", "--workspace"]))
 }
 
 /// Runs a command and prints its title and time. Fails if the command fails.
