@@ -91,6 +91,7 @@ def test_wrong_code_of_the_compiler_is_not_used(monkeypatch: pytest.MonkeyPatch)
 
 
 @newer("the cache of TorchInductor does not know the passes")
+@pytest.mark.long
 def test_another_process_finds_the_code_and_the_operators(tmp_path):
     """The hook has a stable identity: TorchInductor finds its code again, which calls operators that are there."""
     program = textwrap.dedent(

@@ -237,6 +237,7 @@ def test_other_processes_use_what_one_has_written():
     assert run("stored").wait() == 0
 
 
+@pytest.mark.long
 def test_changing_sizes_leave_no_memory_behind():
     block = Block().eval()
     compiled = passnet.compile(block, limit=4, verify=False)

@@ -41,6 +41,7 @@ def finish(driver: subprocess.Popen[str]) -> str:
     return errors
 
 
+@pytest.mark.long
 def test_faults_change_nothing_in_the_set_of_verdicts(tmp_path: Path):
     alone = tmp_path / "alone"
     for author in ("eager", "noop"):

@@ -46,6 +46,7 @@ def test_inductors_headers_lie_in_the_cache_of_the_worker(tmp_path: Path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the fork server compiles nothing where there is a GPU")
+@pytest.mark.long
 def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path):
     server = ForkServer(tmp_path)
     try:

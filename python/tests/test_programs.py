@@ -113,11 +113,18 @@ def _reference(program: Program, way: Callable[..., Any]) -> Callable[..., Any]:
     return lambda model: model
 
 
+WAYS: tuple[Callable[..., Any], ...] = (by_compile, by_backend)
+
+
+def _case(program: Program, way: Callable[..., Any]) -> Any:
+    group = program.__module__.partition(".")[2]
+    # Models of libraries take seconds each. `passnet.compile` and the backend share all but the capture.
+    marks = [pytest.mark.long] if group == "libraries" and way is by_backend else []
+    return pytest.param(program, way, id=f"{group}.{program.__name__}-{way.__name__}", marks=marks)
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("way", [by_compile, by_backend])
-@pytest.mark.parametrize(
-    "program", PROGRAMS, ids=lambda program: f"{program.__module__.partition('.')[2]}.{program.__name__}"
-)
+@pytest.mark.parametrize(("program", "way"), [_case(program, way) for program in PROGRAMS for way in WAYS])
 def test_a_program_computes_what_it_computes_without_passnet(program: Program, way: Callable[..., Any]):
     results = []
     for compiled in (_reference(program, way), lambda model: way(model, program)):

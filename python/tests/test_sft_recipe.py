@@ -150,6 +150,7 @@ def test_trl_takes_an_export_unchanged_and_learns_from_what_the_mask_names(work)
     assert said in tokenizer.decode(masked["input_ids"]) and said not in learnt(masked) != ""
 
 
+@pytest.mark.long
 def test_a_model_is_taught_served_and_run_as_an_author(work):
     out = work / "out"
     command = [sys.executable, "recipes/sft/train.py", "--model", work / "tiny", "--train", work / "train.jsonl"]

@@ -237,8 +237,7 @@ fn a_damaged_file_is_named_once_and_does_not_hide_the_others() {
 /// The tutorial's script, from a model to a verdict, on the smallest model of timm.
 #[test]
 fn the_tutorial_goes_from_a_model_to_a_verdict() {
-    if std::env::var_os("PASSNET_LONG_TESTS").is_none() {
-        println!("skipped: takes minutes; set PASSNET_LONG_TESTS=1 to run it");
+    if super::is_left_out() {
         return;
     }
     let Some(python) = std::env::var_os("PASSNET_PYTHON") else {

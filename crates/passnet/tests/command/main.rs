@@ -29,6 +29,15 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Returns whether a test has to be left out because it takes minutes, and says so.
+fn is_left_out() -> bool {
+    let is_left_out = std::env::var_os("PASSNET_LONG_TESTS").is_none();
+    if is_left_out {
+        println!("skipped: takes minutes; set PASSNET_LONG_TESTS=1 to run it");
+    }
+    is_left_out
+}
+
 /// The command, to be run in the repository.
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_passnet"));
