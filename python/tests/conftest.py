@@ -68,6 +68,20 @@ def _small_calls_stay_compiled(request: pytest.FixtureRequest, monkeypatch: pyte
 
 
 @pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the compiled kernels of all tests: equal kernels are compiled once."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kernels: Path) -> None:
+    """Lets each test of `passnet.compile` write and time its own passes."""
+    if request.module.__name__.startswith(("test_compile_", "test_programs")):
+        monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+        monkeypatch.setenv("PASSNET_KERNEL_CACHE", str(kernels))
+
+
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """A fork server for all tests; each forks its own worker."""
     server = ForkServer(tmp_path_factory.mktemp("workers"))

@@ -40,11 +40,6 @@ def replacement_func():
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
-
-
 @torch.no_grad()
 def test_a_module_is_compiled_once_for_a_kind_of_call():
     compiled = passnet.compile(net())

@@ -6,7 +6,6 @@ import copy
 import gc
 import pickle
 import weakref
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +13,6 @@ import torch
 
 import passnet
 from compiling import Net, check, image, kinds, net
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
 
 
 @torch.no_grad()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +15,6 @@ from passnet._compile.compiled import Compiled
 from passnet._compile.graphs import Extents, unused_draws
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
 
 
 def test_the_memory_of_several_tensors_is_compared_by_address():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,6 @@ import passnet
 from passnet._compile import build, channels, convolutions
 from passnet._compile.capture import capture
 from passnet._compile.convolutions import convolutions_of
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
 
 
 def spread(model: nn.Module) -> nn.Module:

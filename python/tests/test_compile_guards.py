@@ -6,7 +6,6 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +17,6 @@ from passnet._compile import guards
 
 # Dynamo of PyTorch 2.11 and older captures no context variables.
 READS_CONTEXT = VERSION > (2, 11)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
 
 
 class Settings:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-from pathlib import Path
 
 import pytest
 import torch
 
 import passnet
 from compiling import Net, check, image, net
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
 
 
 class Outer(torch.nn.Module):

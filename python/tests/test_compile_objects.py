@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +14,6 @@ import torch
 import passnet
 from compiling import kinds
 from passnet._compile.compiled import Compiled
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
 
 
 class Layer:

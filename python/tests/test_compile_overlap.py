@@ -86,8 +86,7 @@ def _compiled(how: str, function: Function) -> Function:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", ["compile", "backend"])
 @pytest.mark.parametrize("function", _FUNCTIONS, ids=lambda function: function.__name__)
-def test_calls_that_write_to_shared_memory(function: Function, how: str, tmp_path, monkeypatch):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+def test_calls_that_write_to_shared_memory(function: Function, how: str):
     for first in _PLACES:
         compiled = _compiled(how, function)
         # The kind of the first call must not decide for the others.

@@ -17,8 +17,7 @@ _FUZZ = Path(__file__).parents[2] / "fuzz"
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", ["compile", "static"])
-def test_random_modules(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+def test_random_modules(how: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(_FUZZ))
     modules = importlib.import_module("modules")
     for seed in (1,):
@@ -27,8 +26,7 @@ def test_random_modules(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", ["compile", "backend"])
-def test_four_threads_with_sizes_of_their_own(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+def test_four_threads_with_sizes_of_their_own(how: str):
     torch._dynamo.reset()
     passnet.backend.register()
     model = torch.nn.Sequential(

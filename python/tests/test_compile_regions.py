@@ -22,12 +22,6 @@ from passnet._backend.stopwatch import Comparison
 from passnet._compile.capture import capture
 from passnet._compile.report import Specialisation
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
-
-
 PASS = """
 import time
 import torch

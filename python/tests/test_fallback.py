@@ -246,18 +246,24 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for part in value for tensor in tensors(part)] if isinstance(value, (list, tuple)) else []
 
 
+def smallest_graph(task: str) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
+    """The graph of a task with the fewest elements, and its inputs. The calls that follow from it are many, and sizes do not matter."""
+    drawn = [(model, make_inputs(folder)) for folder, model in graphs(task)]
+    return min(drawn, key=lambda of: sum(value.numel() for value in of[1]))
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_demos_passes_for_calls_that_they_are_not_written_for(task: str):
-    folder, model = next(graphs(task))
-    assert_eager(model, DEMO / "passes" / task, make_inputs(folder))
+    model, inputs = smallest_graph(task)
+    assert_eager(model, DEMO / "passes" / task, inputs)
 
 
 @pytest.mark.parametrize("task", FUSED_TASKS)
 def test_the_built_in_authors_passes_for_calls_that_they_are_not_written_for(task: str, tmp_path: Path):
     passnet_command("fuse", DEMO / task, "--out", tmp_path / "passes")
     [passes] = {path.parent for path in tmp_path.rglob("sorted_output_pass_rule_names.json")}
-    folder, model = next(graphs(task))
-    assert_eager(model, passes, make_inputs(folder))
+    model, inputs = smallest_graph(task)
+    assert_eager(model, passes, inputs)
 
 
 WRITES = """

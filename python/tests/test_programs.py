@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,8 +62,7 @@ AS_PYTORCH_COMPILES = {
 
 
 @pytest.fixture(autouse=True)
-def _as_in_a_fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("PASSNET_CACHE", str(tmp_path))
+def _as_in_a_fresh_process():
     torch._dynamo.reset()
     backend._backends.clear()
 

@@ -17,7 +17,7 @@ const BOUND: Duration = Duration::from_secs(30);
 
 fn start(home: &Path) -> Child {
     let run = home.join("run");
-    let flags = ["--tasks", "2", "--graphs-per-task", "2", "--trials", "10", "--jobs", "4", "--out"];
+    let flags = ["--tasks", "2", "--graphs-per-task", "1", "--trials", "10", "--jobs", "4", "--out"];
     let mut bench = command(&["bench", "run", "suites/demo", "--author", "inductor"]);
     // A separate cache, so that everything is compiled.
     bench.args(flags).arg(run).env("PASSNET_CACHE", home.join("cache"));
