@@ -5,14 +5,13 @@ use std::{path::Path, process::Command};
 use anyhow::Result;
 
 use crate::{
-    command::{build_passnet, step},
+    command::step,
     environment::{BuildProfile, Environment, target_dir},
 };
 
 /// Builds `passnet` and runs `passnet attacks attacks FLAGS`.
 pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
     let environment = Environment::prepare(root, &[], BuildProfile::Dev)?;
-    build_passnet(root)?;
     run(root, &environment, flags)
 }
 

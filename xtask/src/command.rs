@@ -16,9 +16,9 @@ pub(crate) fn cargo(root: &Path) -> Command {
     command
 }
 
-/// Builds `passnet` as the tests do. Crates that measure are optimised in this profile, and a separate build is saved: of the whole
-/// workspace, because a single crate would have the same dependencies with other features.
-pub(crate) fn build_passnet(root: &Path) -> Result<()> {
+/// Builds `passnet` and the extension module as the tests do. Crates that measure are optimised in this profile, so one build serves all. A
+/// crate that is built alone has other features of shared dependencies, which would be compiled again.
+pub(crate) fn build_workspace(root: &Path) -> Result<()> {
     step("build passnet", cargo(root).args(["build", "--workspace"]))
 }
 

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command, time::Instant};
 use anyhow::{Result, bail};
 
 use crate::{
-    command::{build_passnet, step},
+    command::step,
     disk::DEMO_BUILDS,
     environment::{BuildProfile, Environment, require_space, target_dir},
 };
@@ -51,7 +51,7 @@ pub(crate) fn demo(root: &Path, flags: &[&str]) -> Result<()> {
     eprintln!("== demo: 10 to 15 minutes on two cores the first time, most of it building and downloading PyTorch");
     require_space(root, DEMO_BUILDS)?;
     // The profile of the tests: a user who runs both builds once.
-    let environment = Environment::prepare_with(root, &[], BuildProfile::Dev, || build_passnet(root))?;
+    let environment = Environment::prepare(root, &[], BuildProfile::Dev)?;
     let device = match device {
         Some(device) => device,
         None if environment.has_cuda()? => "cuda",

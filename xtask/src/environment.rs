@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
 use crate::{
-    command::{cargo, step},
+    command::{build_workspace, cargo, step},
     disk,
 };
 
@@ -131,19 +131,17 @@ fn is_installed(python: &Path, package: &str) -> bool {
 
 /// Builds `passnet._native` and copies it to the Python sources, so that the tree itself is importable.
 fn build_extension(root: &Path, profile: BuildProfile) -> Result<()> {
-    let mut build = cargo(root);
     let folder = match profile {
         BuildProfile::Release => {
-            build.args(["build", "--package", "passnet-python", "--release"]);
+            let arguments = ["build", "--package", "passnet-python", "--release"];
+            step("build the extension module", cargo(root).args(arguments))?;
             "release"
         }
-        // Of the whole workspace: built by itself, the crate would have the same dependencies with other features.
         BuildProfile::Dev => {
-            build.args(["build", "--workspace"]);
+            build_workspace(root)?;
             "debug"
         }
     };
-    step("build the extension module", &mut build)?;
     let built = target_dir(root).join(folder).join("libpassnet_python.so");
     let place = root.join("python/passnet/_native.abi3.so");
     // A new file replaces the old one: a running process keeps the one it has mapped.

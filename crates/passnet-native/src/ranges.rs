@@ -1,16 +1,16 @@
 //! Ranges of memory, and which of them meet.
 
 /// Memory from one address up to another.
-pub type Range = (usize, usize);
+pub type MemoryRange = (usize, usize);
 
 /// Ranges that do not meet each other, in order.
 #[derive(Clone, Debug)]
-pub struct SeparateRanges(Vec<Range>);
+pub struct SeparateRanges(Vec<MemoryRange>);
 
 impl SeparateRanges {
     /// Returns `None` if some of the ranges meet. Empty ranges meet nothing.
     #[must_use]
-    pub fn of(mut ranges: Vec<Range>) -> Option<Self> {
+    pub fn of(mut ranges: Vec<MemoryRange>) -> Option<Self> {
         ranges.retain(|(start, end)| start < end);
         ranges.sort_unstable();
         let is_separate = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
@@ -19,7 +19,7 @@ impl SeparateRanges {
 
     /// Returns whether a range meets one of these.
     #[must_use]
-    pub fn meets(&self, (start, end): Range) -> bool {
+    pub fn meets(&self, (start, end): MemoryRange) -> bool {
         let first = self.0.partition_point(|&(_, last)| last <= start);
         start < end && self.0.get(first).is_some_and(|&(begin, _)| begin < end)
     }
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn ranges_meet_where_they_share_an_address() {
-        let cases: [(&[Range], &[Range], bool); 9] = [
+        let cases: [(&[MemoryRange], &[MemoryRange], bool); 9] = [
             (&[], &[(0, 9)], false),
             (&[(8, 16)], &[], false),
             (&[(8, 16)], &[(16, 24), (0, 8), (9, 9)], false),

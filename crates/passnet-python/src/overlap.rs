@@ -1,6 +1,6 @@
 //! Tensors that share memory.
 
-use passnet_native::ranges::{Range, SeparateRanges};
+use passnet_native::ranges::{MemoryRange, SeparateRanges};
 use pyo3::{
     intern,
     prelude::*,
@@ -33,7 +33,7 @@ pub(super) fn share_memory(values: &Bound<'_, PyTuple>, written: Vec<usize>) -> 
 }
 
 /// Returns the memory of the storage of a tensor.
-fn range(fields: Option<TensorFields>, value: &Bound<'_, PyAny>) -> PyResult<Option<Range>> {
+fn range(fields: Option<TensorFields>, value: &Bound<'_, PyAny>) -> PyResult<Option<MemoryRange>> {
     if !is_tensor(value)? {
         return Ok(None);
     }

@@ -21,14 +21,11 @@ const FIRST_TYPE: usize = STRIDES + MOST_DIMENSIONS + 2;
 const WORDS: usize = FIRST_TYPE + 2;
 /// Words of a tensor before the number of dimensions.
 const MOST_BEFORE: usize = 12;
-
 /// Tensors of one type that are compared to find the bits that have no meaning.
 const ALIKE: usize = 16;
 /// Largest number of bits without a meaning in the word that holds the type. PyTorch does not initialise them, so they keep what was in
 /// the memory before, and do not change during the life of a tensor.
 const MOST_PADDING: u32 = 8;
-/// Types and devices that have to show.
-const KINDS: usize = 6;
 
 type Words = [usize; WORDS];
 /// Makes a tensor of always the same sizes and strides with one option of `torch.empty_strided`.
@@ -90,16 +87,15 @@ impl TypeFields {
         let usual = all[0];
         let padding = all.iter().fold(0, |padding, [first, _]| padding | (first ^ usual[0]));
         let is_quiet = padding.count_ones() <= MOST_PADDING && all.iter().all(|[_, keys]| *keys == usual[1]);
-        let mut others = vec![usual[0] & !padding];
-        let meta = make("device", "meta".into_pyobject(py)?.into_any())?;
+        let kind = |tensor: &Bound<'_, PyAny>| Some(last(tensor)?[0] & !padding);
+        let mut kinds = vec![kind(&alike[0]), kind(&make("device", "meta".into_pyobject(py)?.into_any())?)];
         for name in ["float64", "bfloat16", "int32", "bool"] {
-            others.extend(last(&dtype(name)?).map(|[first, _]| first & !padding));
+            kinds.push(kind(&dtype(name)?));
         }
-        others.extend(last(&meta).map(|[first, _]| first & !padding));
-        let is_different = |(number, other): (usize, &usize)| !others[..number].contains(other);
+        let is_new = |(number, kind): (usize, &Option<usize>)| kind.is_some() && !kinds[..number].contains(kind);
         let negative = last(&torch.call_method1("_neg_view", (&alike[0],))?);
         let shows_keys = negative.is_some_and(|negative| negative[1] != usual[1]);
-        Ok(is_quiet && shows_keys && others.len() == KINDS && others.iter().enumerate().all(is_different))
+        Ok(is_quiet && shows_keys && kinds.iter().enumerate().all(is_new))
     }
 
     /// Returns the words of a tensor; `None` if it has no object of PyTorch.

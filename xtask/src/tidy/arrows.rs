@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "passnet-author",
         &["passnet-record", "passnet-graph", "passnet-run", "passnet-services", "passnet-fuse", "passnet-eval"],
     ),
-    ("passnet-native", &["passnet-record", "passnet-graph", "passnet-objects"]),
+    ("passnet-native", &["passnet-objects"]),
     ("passnet-python", &["passnet-record", "passnet-graph", "passnet-objects", "passnet-fuse", "passnet-native"]),
     (
         "passnet-agent",

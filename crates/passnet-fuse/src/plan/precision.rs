@@ -1,8 +1,5 @@
 //! Finds reductions and approximated functions whose rounding errors later operations enlarge; these stay with PyTorch.
 //!
-//! On CUDA, `interpolate` between neighbours counts as a reduction: compilers choose which of its products and sums they round
-//! together.
-//!
 //! A sum in another order than PyTorch's differs in the last places of `float32`. If the result is stored in a half type,
 //! about one value in some thousands rounds to the other neighbour. Every tolerance allows this. But all values computed
 //! from the result carry the error on, also through library products, and these operations make it visible:
@@ -13,6 +10,9 @@
 //! * in any type, the difference between a normalised tensor and its own average over windows: the common part cancels,
 //!   and the rounding errors remain;
 //! * on CUDA, a convolution, which rounds its `float32` operands to the ten bits of TF32.
+//!
+//! On CUDA, `interpolate` between neighbours counts as a reduction: compilers choose which of its products and sums they round
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 

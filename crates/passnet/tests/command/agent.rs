@@ -1,6 +1,5 @@
 //! `passnet agent` and `passnet traj` as a user meets them: real HTTP, real passes, real PyTorch.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 #[path = "../../../passnet-agent/tests/server/mod.rs"]
 mod server;

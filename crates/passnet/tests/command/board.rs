@@ -70,7 +70,6 @@ impl Drop for Board {
     }
 }
 
-#[allow(clippy::print_stdout, reason = "a skipped test says why")]
 fn has_python() -> bool {
     let found = std::env::var_os("PASSNET_PYTHON").is_some();
     if !found {

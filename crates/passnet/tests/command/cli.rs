@@ -1,6 +1,5 @@
 //! The command as a user runs it. Tests that need PyTorch print a reason and skip if `PASSNET_PYTHON` is not set.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::process::Command;
 

@@ -1,6 +1,5 @@
 //! The stages of a dataset that run PyTorch, through the command. Skipped, with a word why, without a Python or the data.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::{
     collections::BTreeMap,

@@ -1,6 +1,5 @@
 //! Ctrl-C while a run compiles and measures.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why, and how long the end took is of interest")]
 
 use std::{
     fs,

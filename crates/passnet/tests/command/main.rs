@@ -1,7 +1,7 @@
 //! The command from end to end. All tests are in one program, because tests of different programs do not run in parallel, and most
 //! of the time is spent on loading PyTorch, on compilers, and on waiting for the core that measures.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why, and one says how long it waited")]
 
 mod agent;
 mod bisect;

@@ -1,6 +1,5 @@
 //! `--tune-seconds` with the real command on a CPU. The tests print a reason and skip if `PASSNET_PYTHON` is not set.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::{
     collections::BTreeMap,

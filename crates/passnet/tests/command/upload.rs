@@ -1,6 +1,5 @@
 //! Uploads through the command, to a stand-in for a hub, and the official client on the same stand-in.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 #[path = "../../../passnet-dataset/tests/hub_server/mod.rs"]
 mod hub_server;

@@ -1,6 +1,5 @@
 //! Limits of the workers of dataset stages, with the real PyTorch: number, memory, interruption.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::{
     os::unix::process::CommandExt as _,
