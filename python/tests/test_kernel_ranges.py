@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -56,6 +58,23 @@ def test_the_number_of_threads_holds_in_other_threads_of_python(threads: None) -
     thread.start()
     thread.join()
     assert found == [[100]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are listed in /proc")
+def test_a_range_of_few_steps_does_not_end_threads(threads: None) -> None:
+    # GNU's OpenMP ends the threads that a smaller team leaves out. The product would start them again.
+    torch.set_num_threads(4)
+    steps, x = kernels.cpp(SOURCE, SIGNATURE), torch.randn(256, 256)
+
+    def after_a_product() -> set[str]:
+        torch.mm(x, x)
+        return set(os.listdir("/proc/self/task"))
+
+    assert run(steps, 2) == [1, 1]
+    before = after_a_product()
+    for _ in range(10):
+        assert run(steps, 2) == [1, 1]
+        assert after_a_product() == before
 
 
 def test_a_prepared_function_splits_each_of_its_calls(threads: None) -> None:

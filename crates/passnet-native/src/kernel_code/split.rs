@@ -69,6 +69,12 @@ fn library() -> Option<OpenMp> {
     })
 }
 
+/// A number of threads that makes OpenMP use all of PyTorch's threads.
+///
+/// A call uses all threads even if the range has fewer steps, as PyTorch's operations do. In a smaller team, GNU's library ends the other
+/// threads, and the next operation of PyTorch would have to start them again.
+const ALL_THREADS: c_uint = 0;
+
 /// A call that is split.
 struct Split<'w> {
     entry: Entry,
@@ -90,14 +96,12 @@ pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, r
     let length = words[range.begin + 1].cast_signed().saturating_sub(words[range.begin].cast_signed());
     let library = library().filter(|_| length > 1);
     // SAFETY: functions without arguments, which have no conditions.
-    let threads = library.map_or(1, |library| unsafe {
-        if (library.in_parallel)() == 0 { i64::from((library.max_threads)()).min(length) } else { 1 }
-    });
-    match library {
-        Some(library) if threads > 1 => {
+    let splits = |library: &OpenMp| unsafe { (library.in_parallel)() == 0 && (library.max_threads)() > 1 };
+    match library.filter(splits) {
+        Some(library) => {
             let split = Split { entry, words, stack, range, library };
             // SAFETY: the function returns when all threads have come back from `work`, which only reads `split`.
-            unsafe { (library.parallel)(work, (&raw const split).cast_mut().cast(), threads as c_uint, 0) }
+            unsafe { (library.parallel)(work, (&raw const split).cast_mut().cast(), ALL_THREADS, 0) }
         }
         // SAFETY: the caller guarantees the requirements.
         _ => unsafe { call_once(entry, words, stack) },
@@ -143,7 +147,7 @@ extern "C" fn work(split: *mut c_void) {
     #[expect(unsafe_code, reason = "OpenMP passes a pointer")]
     unsafe {
         let split = &*split.cast::<Split<'_>>();
-        // OpenMP may start fewer threads than requested.
+        // There may be more threads than steps, and fewer than `max_threads`.
         let (thread, threads) = ((split.library.thread)(), (split.library.threads)());
         let at = split.range.begin;
         let (begin, end) = (split.words[at].cast_signed(), split.words[at + 1].cast_signed());
