@@ -123,13 +123,13 @@ fn known_bad(mnemonic: Mnemonic) -> Option<&'static str> {
         | Mnemonic::Finit
         | Mnemonic::Fnclex
         | Mnemonic::Fclex
-        | Mnemonic::Fnstsw
-        | Mnemonic::Fstsw
         | Mnemonic::Ffree
         | Mnemonic::Fincstp
         | Mnemonic::Fdecstp => {
-            "it reads or changes the state of the floating-point unit, which outlives the call; use `double`"
+            "it reads or changes the mode or the registers of the floating-point unit, which outlive the call; use `double`"
         }
+        // The status itself may be read: calls begin with a clear one, and compilers read it after a remainder.
+        Mnemonic::Fxam => "it reads the sign of a number that an earlier call may have left; use `double`",
         Mnemonic::Std | Mnemonic::Pushfq | Mnemonic::Popfq | Mnemonic::Pushf | Mnemonic::Popf => {
             "it reads or changes flags of the CPU; write the kernel without `asm`"
         }
