@@ -127,11 +127,14 @@ fn within(
     (!is_inside).then(|| format!("it reads outside of the constants in `{}`; check the index", target.name))
 }
 
-/// Returns whether no part of the address of a memory operand can come from an argument.
+/// Bytes at the beginning of the address space that systems never map, so an access there always ends the process.
+const NEVER_MAPPED: u64 = 4096;
+
+/// Returns whether no part of the address of a memory operand can come from an argument. An access through a null pointer does not count:
+/// compilers write it on paths that are not taken, such as the last of no elements of a vector.
 fn is_absolute(instruction: &Instruction) -> bool {
     let has_operand = (0..instruction.op_count()).any(|index| instruction.op_kind(index) == iced_x86::OpKind::Memory);
     let displacement = instruction.memory_displacement64().cast_signed().unsigned_abs();
-    has_operand
-        && instruction.memory_base() == Register::None
-        && (instruction.memory_index() == Register::None || displacement > MAX_DISPLACEMENT)
+    let limit = if instruction.memory_index() == Register::None { NEVER_MAPPED - 1 } else { MAX_DISPLACEMENT };
+    has_operand && instruction.memory_base() == Register::None && displacement > limit
 }
