@@ -167,7 +167,8 @@ def _tensor_type(value: torch.Tensor, target: str) -> Any:
     if value.layout != torch.strided or dtype not in _DTYPES or value.is_quantized:
         return None
     shape, stride = _sizes(value.shape), _sizes(value.stride())
-    if shape is None or stride is None:
+    # For tensors without elements, such as a cache at the first step, calls with a pass would go back to PyTorch.
+    if shape is None or stride is None or 0 in shape:
         return None
     own = {"shape": shape, "stride": stride, "dtype": dtype}
     return own if value.device.type == target else {"host": own}

@@ -19,6 +19,10 @@ _NAMES = (
     "detach contiguous to type_as float double half bfloat16 ravel tensor_split hsplit vsplit dsplit only_result"
 )
 _VIEWS = frozenset(_NAMES.split())
+# Operations that return their argument in evaluation. Up to PyTorch 2.11, the tensors without data of Dynamo do not show this.
+_DROPOUTS = frozenset(
+    "dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout".split()  # noqa: SIM905
+)
 _IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
 
 
@@ -89,7 +93,7 @@ def _copies_nothing(node: torch.fx.Node) -> bool:
     """Returns whether a call only returns its argument, or views of it."""
     if node.op not in ("call_method", "call_function") or not node.args or writes(node) or node.kwargs.get("inplace"):
         return False
-    if _is_view(node):
+    if _is_view(node) or _name(node) in _DROPOUTS:
         return True
     known = {_memory(source) for source in node.all_input_nodes} - {None}
     value = node.meta.get("example_value")
@@ -98,6 +102,8 @@ def _copies_nothing(node: torch.fx.Node) -> bool:
 
 
 def _memory(node: torch.fx.Node) -> int | None:
+    if _name(node) in _DROPOUTS and node.args and isinstance(node.args[0], torch.fx.Node):
+        return _memory(node.args[0])
     return _memory_of(node.meta.get("example_value"))
 
 

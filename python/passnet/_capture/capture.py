@@ -51,8 +51,9 @@ class CapturedGraph:
         return sum(node.op not in ("placeholder", "output") for node in self.module.graph.nodes)
 
 
-# Functions that a sample cannot name, with equal functions that it can. Dynamo captures `abs(tensor)` as `operator.abs`.
-_SPELLED: dict[Any, Any] = {operator.abs: torch.abs}
+# Functions that a sample cannot name, with equal functions that it can. Dynamo captures `abs(tensor)` as `operator.abs`, and as a call of
+# the method `__abs__` up to PyTorch 2.11.
+_SPELLED: dict[Any, Any] = {operator.abs: torch.abs, "__abs__": torch.abs}
 
 
 class _Captured(BaseException):
@@ -257,7 +258,8 @@ def close(module: torch.fx.GraphModule, values: Sequence[Any]) -> CapturedGraph:
             copies[node] = placeholders[node.target]
         elif node.op != "placeholder":
             copies[node] = graph.node_copy(node, copies.__getitem__)
-            copies[node].target = _SPELLED.get(node.target, node.target)
+            if node.target in _SPELLED:
+                copies[node].op, copies[node].target = "call_function", _SPELLED[node.target]
     return CapturedGraph(torch.fx.GraphModule(module, graph), inputs)
 
 

@@ -127,6 +127,9 @@ def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[set[int]
     mode = detect_fake_mode(inputs) or FakeTensorMode(allow_non_fake_inputs=True)
     with V.set_fake_mode(mode):
         compile_fx.view_to_reshape(module)
+        # PyTorch 2.6 does not need it, and from 2.15 on the caller has done it.
+        if record := getattr(compile_fx, "_recursive_record_original_output_strides", None):
+            record(module)
         compile_fx._recursive_post_grad_passes(module, is_inference=True)
         graph = GraphLowering(module, example_inputs=inputs, is_inference=True, shape_env=mode.shape_env)
         with V.set_graph_handler(graph), V.set_debug_handler(DebugContext()):
