@@ -1,6 +1,6 @@
 """Compares models of libraries in eager mode, by `passnet.compile` and by `torch.compile(backend="passnet")`.
 
-    PYTHONPATH=python python fuzz/libraries.py [SPEC ...] [--how NAME ...] [--ways NAME ...] [--limit 120] [--first 0] [--step 1]
+    PYTHONPATH=python python fuzz/libraries.py [SPEC ...] [--how NAME ...] [--ways NAME ...] [--device cuda] [--limit 120] [--first 0] [--step 1]
 
 `SPEC` names models as `passnet extract` does; the default is `@fuzz/libraries.txt`. Models of transformers are reduced to few
 parameters. A model is called in several ways: two batch sizes in turns, in inference mode, under autocast, in bfloat16, and for two
@@ -88,7 +88,7 @@ def close(ours: torch.Tensor, theirs: torch.Tensor, exact: Any) -> str | None:
 
 
 @contextlib.contextmanager
-def entered(way: str) -> Iterator[None]:
+def entered(way: str, device: str) -> Iterator[None]:
     """Enters the modes of a way to call a model."""
     with contextlib.ExitStack() as stack:
         if way == "inference":
@@ -96,7 +96,7 @@ def entered(way: str) -> Iterator[None]:
         elif way != "train":
             stack.enter_context(torch.no_grad())
         if way == "autocast":
-            stack.enter_context(torch.autocast("cpu", torch.bfloat16))
+            stack.enter_context(torch.autocast(device, torch.bfloat16))
         yield
 
 
@@ -105,11 +105,12 @@ def outcome(function: Callable[..., Any], model: torch.nn.Module, call: Call, wa
     args, kwargs = copy.deepcopy(call)
     torch.manual_seed(0)
     model.zero_grad(set_to_none=True)
+    device = next((value.device.type for value in model.parameters()), "cpu")
     try:
-        with entered(way):
+        with entered(way, device):
             result = function(*args, **kwargs)
         seen = {"result": result, "inputs": (args, kwargs), "buffers": dict(model.named_buffers())}
-        seen["random"] = torch.get_rng_state()
+        seen["random"] = [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if device == "cuda" else [])]
         if way == "train":
             ends = [value for _, value in leaves(result) if isinstance(value, torch.Tensor) and value.requires_grad]
             if ends:
@@ -162,6 +163,11 @@ def wide(call: Call) -> Call:
     )
 
 
+def on_device(call: Call, device: str) -> Call:
+    """Returns the arguments on a device."""
+    return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, call)
+
+
 def narrow(call: Call) -> Call:
     """Returns the arguments in bfloat16."""
     return pytree.tree_map(
@@ -181,6 +187,7 @@ def doubled(call: Call) -> Call:
 
 COMPILERS: dict[str, Callable[[torch.nn.Module], Callable[..., Any]]] = {
     "compile": passnet.compile,
+    "graphs": lambda model: passnet.compile(model, cuda_graphs=True),
     "frozen": lambda model: passnet.compile(model, freeze=True),
     "backend": lambda model: torch.compile(model, backend=passnet.backend.passnet),
     "eager": lambda model: torch.compile(model, backend="eager"),
@@ -223,8 +230,9 @@ def check(recipe: Recipe, given: argparse.Namespace, channel: Any) -> None:
     torch.manual_seed(0)
     try:
         built = recipe.build(Limits(PARAMETERS))
-        model = built.model.eval()
+        model = built.model.eval().to(given.device)
         first = next(iter(built.calls))
+        call = on_device((first.args, first.kwargs), given.device)
     except Exception as error:
         channel.send(f"not built: {type(error).__name__}: {str(error)[:200]}")
         return
@@ -232,7 +240,7 @@ def check(recipe: Recipe, given: argparse.Namespace, channel: Any) -> None:
         for way in given.ways:
             channel.send(f"@{how}, {way}")
             try:
-                fault = faults(model, (first.args, first.kwargs), how, way)
+                fault = faults(model, call, how, way)
             except Exception:
                 fault = "the check failed: " + "".join(traceback.format_exc().splitlines(keepends=True)[-8:])
             if fault:
@@ -272,6 +280,7 @@ def main() -> None:
     parser.add_argument("specs", nargs="*", default=[f"@{Path(__file__).with_name('libraries.txt')}"])
     parser.add_argument("--how", nargs="+", default=["compile", "backend"], choices=COMPILERS)
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--limit", type=float, default=600, help="seconds for one model")
     parser.add_argument("--first", type=int, default=0, help="number of the first model")
     parser.add_argument("--step", type=int, default=1, help="check every STEPth model")
