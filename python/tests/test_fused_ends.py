@@ -126,3 +126,10 @@ def test_overlapping_windows(tmp_path: Path, dtype: torch.dtype, width: int) -> 
     _check(tmp_path, lambda x: _functional.max_pool2d(x, 5, 1, 2), x)
     _check(tmp_path, lambda x: _functional.avg_pool2d(_functional.relu(x), 3, 1, 1), x)
     _check(tmp_path, lambda x: _functional.avg_pool2d(x, (3, 2), (1, 2), 1, False, False), x)
+
+
+def test_sums_of_elements_that_are_not_in_the_order_of_memory(tmp_path: Path) -> None:
+    """GCC before version 14 generates wrong code for such loops if it vectorises them."""
+    torch.manual_seed(0)
+    x, y, weight = torch.randn(16, 8, 8, 2), torch.randn(8, 1), torch.randn(8)
+    _check(tmp_path, lambda x, y, weight: _functional.group_norm(x.roll(1, -1) + y, 2, weight), x, y, weight)

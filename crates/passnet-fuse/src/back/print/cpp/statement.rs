@@ -168,7 +168,7 @@ impl CppPrinter<'_> {
                     (None, _) => format!("{to}[{at_text}] = {value};"),
                 }
             }
-            Statement::Reduce { tensor, fold, value, .. } => {
+            Statement::Reduce { tensor, fold, value, kind, .. } => {
                 let mut name = self.folds[tensor].clone();
                 let value = self.operand(*value);
                 if self.is_across {
@@ -191,6 +191,9 @@ impl CppPrinter<'_> {
                     }
                 }
                 match fold {
+                    ReduceOp::Sum if self.lanes.is_none() && matches!(kind, ValueKind::F32 | ValueKind::F64) => {
+                        format!("{name} = added({name}, {value});")
+                    }
                     ReduceOp::Sum => format!("{name} += {value};"),
                     ReduceOp::Max => format!("{name} = maximum({value}, {name});"),
                     ReduceOp::Min => format!("{name} = minimum({value}, {name});"),
