@@ -276,7 +276,8 @@ impl CppPrinter<'_> {
                 self.declare_fold(*tensor, *fold, *kind);
             }
         }
-        if first.levels[level].is_empty() {
+        // The pieces of a row may have their stores on different levels: a constant needs no reduction.
+        if stage.segments.iter().all(|segment| segment.levels[level].is_empty()) {
             return;
         }
         let rows = stage.outer.len();
@@ -292,7 +293,7 @@ impl CppPrinter<'_> {
             self.define(&here);
         }
         let outside = self.names.clone();
-        for segment in &stage.segments {
+        for segment in stage.segments.iter().filter(|segment| !segment.levels[level].is_empty()) {
             self.segment(stage, segment, level, order);
             self.names.clone_from(&outside);
         }
