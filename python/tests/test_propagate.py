@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -85,3 +87,18 @@ def test_batch_norms_of_permuted_tensors_have_a_memory_format_on_a_cpu() -> None
     strides = [tuple(of["stride"]) for of in types if of["shape"] and 6 in of["shape"]]
     for result in normalised_rows(x, w):
         assert result.stride() in strides
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 34, 64), (2, 8, 5, 3), (1, 1, 4, 4), (3, 4, 1, 6)], ids=str)
+@pytest.mark.parametrize(("shifts", "dims"), [(1, 1), (-1, -1), ((2, 1), (0, 3)), (0, 2)], ids=str)
+@pytest.mark.parametrize("of", ["channels_last", "transposed", "contiguous"])
+def test_a_rolled_tensor_has_the_strides_of_the_cpu(shape: tuple, shifts: Any, dims: Any, of: str) -> None:
+    def roll(x: torch.Tensor) -> torch.Tensor:
+        if of == "channels_last":
+            x = x.contiguous(memory_format=torch.channels_last)
+        elif of == "transposed":
+            x = x.transpose(1, 3)
+        return torch.roll(x, shifts, dims)
+
+    found = propagate(from_graph(trace_pattern(roll)), [{"shape": list(shape), "dtype": "float32"}], "cpu")[-1]
+    assert found["stride"] == list(roll(torch.randn(shape)).stride())

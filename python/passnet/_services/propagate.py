@@ -44,6 +44,8 @@ def propagate(wire: dict[str, Any], inputs: list[dict[str, Any]], device: str) -
                 # Also with few channels, where PyTorch computes another layout and copies. Fake tensors keep that other layout.
                 args, _ = self.fetch_args_kwargs_from_env(node)
                 result = _in_memory_format(result, args[0]) if args else result
+            elif node.target in ("roll", torch.roll) and device == "cpu":
+                result = _as_rolled(result, *self.fetch_args_kwargs_from_env(node))
             types[node.name] = _type(result, device)
             return result
 
@@ -80,6 +82,23 @@ def _in_memory_format(result: Any, of: Any) -> Any:
         plain = torch.empty_strided(of.shape, of.stride(), device="meta")
         memory_format = torch._prims_common.suggest_memory_format(plain)
         strides = torch.empty(result.shape, device="meta", memory_format=memory_format).stride()
+    return result if strides == result.stride() else result.new_empty_strided(result.shape, strides)
+
+
+def _as_rolled(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns the tensor with the strides of a `roll` on a CPU, which joins two parts for each dimension. Fake tensors are contiguous."""
+    given = dict(zip(("input", "shifts", "dims"), args, strict=False)) | kwargs
+    of, shifts, dims = given.get("input"), given.get("shifts"), given.get("dims", ())
+    shifts, dims = ([value] if isinstance(value, int) else value for value in (shifts, dims))
+    if not all(isinstance(value, torch.Tensor) for value in (result, of)) or not dims or len(shifts) != len(dims):
+        return result
+    with unset_fake_temporarily():
+        plain = torch.empty_strided(of.shape, of.stride(), device="meta")
+        for shift, dim in zip(shifts, dims, strict=True):
+            extent = plain.shape[dim]
+            start = -shift % extent if extent else 0
+            plain = torch.cat([plain.narrow(dim, start, extent - start), plain.narrow(dim, 0, start)], dim)
+        strides = plain.stride()
     return result if strides == result.stride() else result.new_empty_strided(result.shape, strides)
 
 
