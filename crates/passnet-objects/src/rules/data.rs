@@ -138,3 +138,26 @@ fn is_absolute(instruction: &Instruction) -> bool {
     let limit = if instruction.memory_index() == Register::None { NEVER_MAPPED - 1 } else { MAX_DISPLACEMENT };
     has_operand && instruction.memory_base() == Register::None && displacement > limit
 }
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions};
+
+    use super::*;
+
+    #[test]
+    fn an_access_through_a_null_pointer_is_no_fixed_address() {
+        // `vmovss xmm0, [ADDRESS]`, and `vmovss xmm0, [rax * 4 + ADDRESS]`.
+        let plain = |address: u32| [&[0xc5, 0xfa, 0x10, 0x04, 0x25], &address.to_le_bytes()[..]].concat();
+        let indexed = |address: u32| [&[0xc5, 0xfa, 0x10, 0x04, 0x85], &address.to_le_bytes()[..]].concat();
+        let judged = |code: Vec<u8>| is_absolute(&Decoder::new(64, &code, DecoderOptions::NONE).decode());
+        for address in [0, 8, 4095] {
+            assert!(!judged(plain(address)), "{address:#x}");
+        }
+        for address in [4096, 0x1_0000, 0x7fff_0000] {
+            assert!(judged(plain(address)), "{address:#x}");
+        }
+        assert!(!judged(indexed(0x1000)));
+        assert!(judged(indexed(0x7fff_0000)));
+    }
+}
