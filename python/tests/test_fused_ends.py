@@ -129,7 +129,7 @@ def test_overlapping_windows(tmp_path: Path, dtype: torch.dtype, width: int) -> 
 
 
 def test_sums_of_elements_that_are_not_in_the_order_of_memory(tmp_path: Path) -> None:
-    """GCC before version 14 generates wrong code for such loops if it vectorises them."""
+    """GCC 11 and 12 generate wrong code for such loops if they vectorise them."""
     torch.manual_seed(0)
     x, y, weight = torch.randn(16, 8, 8, 2), torch.randn(8, 1), torch.randn(8)
     _check(tmp_path, lambda x, y, weight: _functional.group_norm(x.roll(1, -1) + y, 2, weight), x, y, weight)

@@ -32,9 +32,9 @@ static inline mask choose(mask c, mask a, mask b) { return (c & a) | (~c & b); }
 // product, which have to follow it closely. `kept` hides one factor, so that this product has no other use.
 static inline vec multiply_add(vec a, vec b, vec c) { return kept(a) * b + c; }
 
-// Returns a sum with one more term. GCC before version 14 vectorises a loop that adds several elements to one sum. If these are not in the
-// order of memory, as in `sum += x[2 * i + 1]; sum += x[2 * i];`, its code adds wrong elements. `kept` hides the sum, so that the loop stays
-// as it is.
+// Returns a sum with one more term. GCC 11 and 12 vectorise a loop that adds several elements to one sum. If these are not in the order of
+// memory, as in `sum += x[2 * i + 1]; sum += x[2 * i];`, their code adds wrong elements. `kept` hides the sum, so that the loop stays as it
+// is. GCC 14 is right; GCC 13 was not tried.
 template <class T> static inline T added(T sum, T term) {
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14
     return kept(sum + term);
