@@ -27,7 +27,7 @@ class Ring:
 
 
 def test_objects_that_exist_are_left_out_and_new_ones_are_collected():
-    gc.collect()  # Otherwise the collector could run by itself before the next line but one.
+    gc.collect()  # Otherwise the collector might run before the objects are frozen.
     old = weakref.ref(Ring())
     with without_old_objects():
         new = weakref.ref(Ring())
