@@ -19,7 +19,8 @@ _NAMES = (
     "detach contiguous to type_as float double half bfloat16 ravel tensor_split hsplit vsplit dsplit only_result"
 )
 _VIEWS = frozenset(_NAMES.split())
-# Operations that return their argument in evaluation. Up to PyTorch 2.11, the tensors without data of Dynamo do not show this.
+# Operations that return their argument in evaluation. With PyTorch 2.11, the tensors without data of Dynamo do not show this. In training
+# they count too: the author leaves random numbers to PyTorch anyway.
 _DROPOUTS = frozenset(
     "dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout".split()  # noqa: SIM905
 )

@@ -127,7 +127,7 @@ def _scheduled(module: torch.fx.GraphModule, inputs: list[Any]) -> list[set[int]
     mode = detect_fake_mode(inputs) or FakeTensorMode(allow_non_fake_inputs=True)
     with V.set_fake_mode(mode):
         compile_fx.view_to_reshape(module)
-        # PyTorch 2.6 does not need it, and from 2.15 on the caller has done it.
+        # PyTorch 2.11 needs this here. With 2.15, it has been done before.
         if record := getattr(compile_fx, "_recursive_record_original_output_strides", None):
             record(module)
         compile_fx._recursive_post_grad_passes(module, is_inference=True)

@@ -82,6 +82,10 @@ def _in_memory_format(result: Any, of: Any) -> Any:
         plain = torch.empty_strided(of.shape, of.stride(), device="meta")
         memory_format = torch._prims_common.suggest_memory_format(plain)
         strides = torch.empty(result.shape, device="meta", memory_format=memory_format).stride()
+    return _with_strides(result, strides)
+
+
+def _with_strides(result: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     return result if strides == result.stride() else result.new_empty_strided(result.shape, strides)
 
 
@@ -99,7 +103,7 @@ def _as_rolled(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             start = -shift % extent if extent else 0
             plain = torch.cat([plain.narrow(dim, start, extent - start), plain.narrow(dim, 0, start)], dim)
         strides = plain.stride()
-    return result if strides == result.stride() else result.new_empty_strided(result.shape, strides)
+    return _with_strides(result, strides)
 
 
 def _type(value: Any, device: str) -> Any:

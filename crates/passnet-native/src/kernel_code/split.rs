@@ -94,17 +94,17 @@ struct Split<'w> {
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
 pub unsafe fn call_split(entry: Entry, words: &[u64], stack: Option<StackUse>, range: Range) {
     let length = words[range.begin + 1].cast_signed().saturating_sub(words[range.begin].cast_signed());
-    let library = library().filter(|_| length > 1);
     // SAFETY: functions without arguments, which have no conditions.
-    let splits = |library: &OpenMp| unsafe { (library.in_parallel)() == 0 && (library.max_threads)() > 1 };
-    match library.filter(splits) {
+    let splits =
+        |library: &OpenMp| unsafe { length > 1 && (library.in_parallel)() == 0 && (library.max_threads)() > 1 };
+    match library().filter(splits) {
         Some(library) => {
             let split = Split { entry, words, stack, range, library };
             // SAFETY: the function returns when all threads have come back from `work`, which only reads `split`.
             unsafe { (library.parallel)(work, (&raw const split).cast_mut().cast(), ALL_THREADS, 0) }
         }
         // SAFETY: the caller guarantees the requirements.
-        _ => unsafe { call_once(entry, words, stack) },
+        None => unsafe { call_once(entry, words, stack) },
     }
 }
 
