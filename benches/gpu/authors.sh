@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs eager, TorchInductor and the built-in author on both paths over a suite, one graph per task, in the time that is given.
+# Runs eager, TorchInductor and the built-in author on both paths over a suite, and passnet.compile, one graph per task, in the time
+# that is given.
 #
 #   benches/gpu/authors.sh SUITE OUT SECONDS [JOBS] [DEVICES]
 #
@@ -33,10 +34,11 @@ pack() {
     ) 9>"$runs.lock"
 }
 
-# measure GPU CORES SECONDS AUTHOR PATH
+# measure GPU CORES SECONDS AUTHOR PATH; the author `passnet.compile` is the compiler in passnet_compile.py.
 measure() {
-    local begin=$SECONDS
-    CUDA_VISIBLE_DEVICES=$1 timeout --signal=INT --kill-after=20 "$3" taskset -c "$2" "$passnet" bench run "$suite" --author "$4" --device "$device" \
+    local begin=$SECONDS author=$4
+    [[ $author == passnet.compile ]] && author=compiler:benches/gpu/passnet_compile.py
+    CUDA_VISIBLE_DEVICES=$1 timeout --signal=INT --kill-after=20 "$3" taskset -c "$2" "$passnet" bench run "$suite" --author "$author" --device "$device" \
         --graphs-per-task 1 --jobs "$jobs" --paths "$5" --timeout 60 --out "$runs/$4-$5" >"$out/$4-$5.txt" 2>&1
     echo "$4 $5: $((SECONDS - begin)) s of $3"
     tail -n 6 "$out/$4-$5.txt"
@@ -56,9 +58,10 @@ series() {
 usable=$((seconds * 95 / 100))
 if ((devices > 1)); then
     series 0 "0-$((cores / 2 - 1))" "$usable" inductor:direct:50 inductor:compiled:50 &
-    series 1 "$((cores / 2))-$((cores - 1))" "$usable" fuse:direct:42 fuse:compiled:40 eager:direct:18 &
+    series 1 "$((cores / 2))-$((cores - 1))" "$usable" fuse:direct:35 passnet.compile:compiled:30 fuse:compiled:25 eager:direct:10 &
     wait
 else
-    series 0 "0-$((cores - 1))" "$usable" fuse:direct:22 inductor:direct:25 eager:direct:8 fuse:compiled:20 inductor:compiled:25
+    series 0 "0-$((cores - 1))" "$usable" \
+        fuse:direct:20 inductor:direct:20 eager:direct:5 passnet.compile:compiled:20 fuse:compiled:15 inductor:compiled:20
 fi
 pack

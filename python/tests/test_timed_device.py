@@ -99,15 +99,20 @@ def test_elements_of_many_calls_are_noted_on_a_device(worker: Worker):
     loaded = worker.load(trace(lambda x: (x * 2, (x + 1).view(4, 16).t())), device="cuda:0", kind="eager")
     assert loaded["type"] == "loaded", loaded
     worker.pools(windows=256, x=torch.arange(319, dtype=torch.float32))
-    rule = {"seed": 5, "every": 1, "elements": 3}
-    timed = worker.time(warmup=2, trials=3, calls=2, sample=rule)
-    assert timed["type"] == "timed", timed
-    samples = timed["samples"]
-    assert [(one["index"], one["dtype"], one["count"]) for one in samples] == [(0, "float32", 64), (1, "float32", 64)]
-    for sample, of in zip(samples, (lambda x: x * 2, lambda x: x + 1), strict=True):
-        values = torch.frombuffer(bytearray.fromhex(sample["values"]), dtype=torch.float32).tolist()
-        assert len(values) == 6 * 3
-        for place, value in enumerate(values):
-            call = 2 + place // 3
-            assert value in {of(float(call + element)) for element in range(64)}
-    assert timed["overwriting_ns"] < timed["total_ns"]
+    # The blocks of a process share memory on the device.
+    for seed, cache in (5, "warm"), (6, "cold"), (7, "warm"):
+        rule = {"seed": seed, "every": 1, "elements": 3}
+        timed = worker.time(warmup=2, trials=3, calls=2, sample=rule, cache=cache)
+        assert timed["type"] == "timed", timed
+        samples = timed["samples"]
+        assert [(one["index"], one["dtype"], one["count"]) for one in samples] == [
+            (0, "float32", 64),
+            (1, "float32", 64),
+        ]
+        for sample, of in zip(samples, (lambda x: x * 2, lambda x: x + 1), strict=True):
+            values = torch.frombuffer(bytearray.fromhex(sample["values"]), dtype=torch.float32).tolist()
+            assert len(values) == 6 * 3
+            for place, value in enumerate(values):
+                call = 2 + place // 3
+                assert value in {of(float(call + element)) for element in range(64)}
+        assert timed["overwriting_ns"] < timed["total_ns"]

@@ -12,4 +12,4 @@ mod timer;
 pub use driver::CudaError;
 pub use gather::Gather;
 pub use launch::{Grid, Kernel, Module, ParameterWords, current_device};
-pub use timer::{Timer, overwrite};
+pub use timer::{Timer, overwrite, synchronize};

@@ -10,6 +10,7 @@
 
 mod author;
 mod confine;
+mod device_timer;
 mod errors;
 mod facts;
 mod launch;
@@ -26,6 +27,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use author::write_passes;
 use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
+use device_timer::DeviceTimer;
 use errors::cuda_error;
 use facts::ModuleFacts;
 use launch::{
@@ -42,7 +44,7 @@ use timed::{has_content, time_calls};
 /// Waits until all work of the current CUDA context is done.
 #[pyfunction]
 fn cuda_synchronize() -> PyResult<()> {
-    cuda::Timer::new(false).and_then(|timer| timer.synchronize()).map_err(cuda_error)
+    cuda::synchronize().map_err(cuda_error)
 }
 
 /// Returns whether two regions of `nbytes` bytes of this process have equal bytes.
@@ -123,11 +125,12 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CppLauncher, CudaLauncher, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TensorTypes, TritonLauncher,
-        collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal, guard_kernels, has_content,
-        judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
-        kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces, protect_inputs, record_violation,
-        recorded_violations, restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels,
-        set_kernel_hook, share_memory, time_calls, unshare_child_pid_namespace, write_passes,
+        CppLauncher, CudaLauncher, DeviceTimer, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TensorTypes,
+        TritonLauncher, collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal,
+        guard_kernels, has_content, judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels,
+        kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces,
+        protect_inputs, record_violation, recorded_violations, restore_child_pid_namespace, same_bytes,
+        set_child_subreaper, set_idle_kernels, set_kernel_hook, share_memory, time_calls, unshare_child_pid_namespace,
+        write_passes,
     };
 }

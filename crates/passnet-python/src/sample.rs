@@ -15,8 +15,6 @@ use super::poison::values;
 
 /// Largest number of outputs of a call that are sampled.
 const MOST_OUTPUTS: usize = 64;
-/// Largest number of elements on a device that are sampled in a block. The limit is the same for both sides.
-const MOST_ON_DEVICE: usize = 1 << 15;
 
 /// [`SampleRule`] as a request has it.
 #[derive(FromPyObject)]
@@ -31,9 +29,7 @@ pub(super) struct RequestedRule {
 pub(super) struct Samples {
     rule: SampleRule,
     outputs: Vec<SampledElements>,
-    /// Elements of tensors on a device.
-    gather: Option<Gather>,
-    /// For each element in `gather`: its output, the place of its bytes there, and its size.
+    /// For each sampled element of a tensor on a device, in the order of the copies: its output, the place of its bytes there, and its size.
     gathered: Vec<(usize, usize, usize)>,
     dtypes: Dtypes,
 }
@@ -62,33 +58,31 @@ struct SampledElements {
 }
 
 impl Samples {
-    /// Makes an empty collection. `on_device` is true if results are on the CUDA device whose context is current.
-    pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule, on_device: bool) -> Self {
-        // If there is no memory, no elements on a device are sampled.
-        let gather = on_device.then(|| Gather::new(MOST_ON_DEVICE).ok()).flatten();
+    /// Makes an empty collection.
+    pub(super) fn new(RequestedRule { seed, every, elements }: RequestedRule) -> Self {
         Self {
             rule: SampleRule { seed, every, elements },
             outputs: Vec::new(),
-            gather,
             gathered: Vec::new(),
             dtypes: Dtypes::default(),
         }
     }
 
-    /// Samples elements of the result of a timed call, counted from 0, if the rule selects the call.
-    pub(super) fn take(&mut self, call: u64, result: &Bound<'_, PyAny>) {
+    /// Samples elements of the result of a timed call, counted from 0, if the rule selects the call. Elements on a device are copied to
+    /// `gather`; without it, only elements in host memory are sampled.
+    pub(super) fn take(&mut self, call: u64, result: &Bound<'_, PyAny>, mut gather: Option<&mut Gather>) {
         if !self.rule.takes(call) {
             return;
         }
         for (index, value) in values(result).iter().enumerate().take(MOST_OUTPUTS) {
             // Values without plain elements are skipped; they are checked when whole outputs are compared.
-            if let Some(elements) = Elements::of(value, self.gather.is_some(), &mut self.dtypes) {
-                self.note(call, index, &elements);
+            if let Some(elements) = Elements::of(value, gather.is_some(), &mut self.dtypes) {
+                self.note(call, index, &elements, gather.as_deref_mut());
             }
         }
     }
 
-    fn note(&mut self, call: u64, index: usize, elements: &Elements) {
+    fn note(&mut self, call: u64, index: usize, elements: &Elements, mut gather: Option<&mut Gather>) {
         let count = elements.count();
         let known = self.outputs.iter().position(|output| output.index == index);
         let place = known.unwrap_or_else(|| {
@@ -106,7 +100,7 @@ impl Samples {
             let (address, size) = (elements.address_of(element) as u64, elements.dtype.size());
             // SAFETY: an element of a result that is alive; it is released in the order of the stream.
             #[expect(unsafe_code, reason = "tensors are known by address")]
-            let is_taken = self.gather.as_mut().is_some_and(|gather| unsafe { gather.push(address, size) } == Ok(true));
+            let is_taken = gather.as_mut().is_some_and(|gather| unsafe { gather.push(address, size) } == Ok(true));
             if is_taken {
                 self.gathered.push((place, output.bytes.len(), size));
                 output.bytes.resize(output.bytes.len() + size, 0);
@@ -115,8 +109,7 @@ impl Samples {
     }
 
     /// Reads the elements that were copied on the device.
-    fn collect(&mut self) -> PyResult<()> {
-        let Some(gather) = self.gather.take() else { return Ok(()) };
+    fn collect(&mut self, gather: &Gather) -> PyResult<()> {
         let copies = gather.read().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         for (slot, (output, start, size)) in copies.chunks(Gather::slot()).zip(self.gathered.drain(..)) {
             self.outputs[output].bytes[start..start + size].copy_from_slice(&slot[..size]);
@@ -124,9 +117,9 @@ impl Samples {
         Ok(())
     }
 
-    /// Returns the samples in the form of the reply.
-    pub(super) fn reply(mut self, py: Python<'_>) -> PyResult<Vec<Py<PyDict>>> {
-        self.collect()?;
+    /// Returns the samples in the form of the reply. `gather` has those on a device.
+    pub(super) fn reply(mut self, py: Python<'_>, gather: Option<&Gather>) -> PyResult<Vec<Py<PyDict>>> {
+        gather.map_or(Ok(()), |gather| self.collect(gather))?;
         let described = |output: &SampledElements| {
             let mut text = String::with_capacity(2 * output.bytes.len());
             for byte in &output.bytes {

@@ -16,6 +16,7 @@ use pyo3::{
 };
 
 use crate::{
+    device_timer::DeviceTimer,
     errors::cuda_error,
     poison::{overwrite_all, values},
     sample::{RequestedRule, Samples},
@@ -164,7 +165,9 @@ struct PyCalls<'py> {
     overwrites: bool,
     temporaries: Temporaries<'py>,
     sweeper: Option<Sweeper>,
-    cuda: Option<cuda::Timer>,
+    /// True to overwrite the caches before each call.
+    cold: bool,
+    device: Option<PyRefMut<'py, DeviceTimer>>,
     last: Option<Bound<'py, PyAny>>,
     kept: Option<Bound<'py, PyAny>>,
     digests: Vec<String>,
@@ -181,7 +184,8 @@ impl TimedCall for PyCalls<'_> {
         // Untimed calls may use the same content, unless they change it.
         if call == 0 || call >= self.warmup || self.restore.is_some() {
             let py = self.callable.py();
-            self.sources.iter().try_for_each(|source| source.fill(py, call, self.set, self.cuda.as_ref()))?;
+            let timer = self.device.as_ref().map(|device| &device.timer);
+            self.sources.iter().try_for_each(|source| source.fill(py, call, self.set, timer))?;
         }
         if let Some(restore) = &self.restore {
             restore.call1((self.set,))?;
@@ -189,23 +193,25 @@ impl TimedCall for PyCalls<'_> {
         if let Some(sweeper) = &mut self.sweeper {
             sweeper.sweep();
         }
-        if let Some(cuda) = &self.cuda {
-            cuda.flush().map_err(cuda_error)?;
-            cuda.synchronize().map_err(cuda_error)?;
+        if let Some(device) = &self.device {
+            if self.cold {
+                device.timer.flush().map_err(cuda_error)?;
+            }
+            cuda::synchronize().map_err(cuda_error)?;
         }
         Ok(())
     }
 
     fn call(&mut self) -> PyResult<Option<u64>> {
-        let Some(cuda) = &self.cuda else {
+        let Some(device) = &self.device else {
             self.last = Some(self.callable.call1(&self.sets[self.set])?);
             return Ok(None);
         };
-        cuda.record_start().map_err(cuda_error)?;
+        device.timer.record_start().map_err(cuda_error)?;
         self.last = Some(self.callable.call1(&self.sets[self.set])?);
-        cuda.record_stop().map_err(cuda_error)?;
-        cuda.synchronize().map_err(cuda_error)?;
-        Ok(Some(cuda.elapsed_ns().map_err(cuda_error)?))
+        device.timer.record_stop().map_err(cuda_error)?;
+        cuda::synchronize().map_err(cuda_error)?;
+        Ok(Some(device.timer.elapsed_ns().map_err(cuda_error)?))
     }
 
     fn guarded(&mut self, timed: u64) -> PyResult<Option<u64>> {
@@ -232,8 +238,8 @@ impl TimedCall for PyCalls<'_> {
     fn sample(&mut self, timed: u64) {
         if let (Some(samples), Some(result)) = (&mut self.samples, &self.last) {
             // Each element of a tensor on a device is a call of the driver.
-            let mark = self.cuda.as_ref().map(|_| self.temporaries.mark());
-            samples.take(timed, result);
+            let mark = self.device.as_ref().map(|_| self.temporaries.mark());
+            samples.take(timed, result, self.device.as_mut().and_then(|device| device.gather.as_mut()));
             if let Some(mark) = mark {
                 self.temporaries.count_since(mark);
             }
@@ -247,7 +253,7 @@ impl TimedCall for PyCalls<'_> {
     fn finish(&mut self, keep: bool) -> PyResult<()> {
         let Some(mut result) = self.last.take() else { return Ok(()) };
         if keep {
-            if self.cuda.is_none() {
+            if self.device.is_none() {
                 self.digests = values(&result).iter().map(digest).collect();
             }
             self.kept_set = self.set;
@@ -265,8 +271,8 @@ impl TimedCall for PyCalls<'_> {
             // slower, so this time is reported as overwriting. Reading a tensor of another type may run code of the pass, whose time
             // counts.
             if is_plain {
-                if let Some(cuda) = &self.cuda {
-                    cuda.synchronize().map_err(cuda_error)?;
+                if self.device.is_some() {
+                    cuda::synchronize().map_err(cuda_error)?;
                 }
                 self.temporaries.count_since(mark);
             }
@@ -302,9 +308,9 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// CLOCK_MONOTONIC. The result of one timed call is kept, with the set of its arguments. [`time_block`] draws this call.
 ///
 /// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`ContentSource`]). `restore`:
-/// function that is called after the copies with the number of the set; with it, contents are also copied before untimed calls. `cuda`:
-/// true if the device is the CUDA device whose context is current; each call is enclosed by device events and ends with a synchronisation
-/// of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call. `overwrites`: true to
+/// function that is called after the copies with the number of the set; with it, contents are also copied before untimed calls. `device`:
+/// the objects of the CUDA device whose context is current, if the tensors are there; each call is enclosed by device events and ends with
+/// a synchronisation of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call. `overwrites`: true to
 /// overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that returns a list of
 /// tensors of the sizes that a call allocates; `None` if a call returns all tensors that it allocates. `sample`: rule for the elements of
 /// outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
@@ -314,7 +320,7 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// for unused results, released memory, guarded calls, and samples on a device), `kept_call` (number of the kept timed call), `set` (its
 /// set of arguments), `result`, `kept` (content ids of the values of `result`), and `samples` (the sampled elements).
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, cuda, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, device, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -323,7 +329,7 @@ pub(super) fn time_calls<'py>(
     warmup: u32,
     trials: u32,
     calls: u32,
-    cuda: bool,
+    mut device: Option<PyRefMut<'py, DeviceTimer>>,
     cold: bool,
     restore: Option<Bound<'py, PyAny>>,
     overwrites: bool,
@@ -335,6 +341,8 @@ pub(super) fn time_calls<'py>(
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
         return Err(PyValueError::new_err("no arguments to call with, or a source without a place in each of them"));
     }
+    device.as_mut().map_or(Ok(()), |device| device.begin(cold))?;
+    let is_on_host = device.is_none();
     let mut subject = PyCalls {
         callable,
         sets: arguments,
@@ -344,14 +352,15 @@ pub(super) fn time_calls<'py>(
         warmup: warmup as usize,
         restore,
         overwrites,
-        temporaries: Temporaries::new(allocations, cuda),
-        sweeper: (cold && !cuda).then(|| Sweeper::new(last_level_bytes())),
-        cuda: if cuda { Some(cuda::Timer::new(cold).map_err(cuda_error)?) } else { None },
+        temporaries: Temporaries::new(allocations, !is_on_host),
+        sweeper: (cold && is_on_host).then(|| Sweeper::new(last_level_bytes())),
+        cold,
+        device,
         last: None,
         kept: None,
         digests: Vec::new(),
-        samples: sample.map(|rule| Samples::new(rule, cuda)),
-        guards: guards && !cuda,
+        samples: sample.map(Samples::new),
+        guards: guards && is_on_host,
     };
     let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
     let end = subject.temporaries.end();
@@ -364,6 +373,7 @@ pub(super) fn time_calls<'py>(
     reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;
     reply.set_item("kept", subject.digests)?;
-    reply.set_item("samples", subject.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py))?)?;
+    let gather = subject.device.as_ref().and_then(|device| device.gather.as_ref());
+    reply.set_item("samples", subject.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py, gather))?)?;
     Ok(reply)
 }

@@ -33,6 +33,8 @@ class Pools:
         self.places = layouts.places
         self.sets = [tensors.InputSet(self.base, layouts, device) for _ in range(2)]
         self.is_on_host = device.type == "cpu"
+        # Made here and not for each block of calls, because the driver may take long.
+        self.timer = None if self.is_on_host else _native.DeviceTimer()
         self.on_device = [] if self.is_on_host else [self._on_device(i, device) for i in range(len(pools))]
 
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:

@@ -292,7 +292,7 @@ class Worker:
         function, pools, windows = self.callable, self.pools, message["windows"]
         if function is None or pools is None:
             raise protocol.ProtocolError("`time` before `load` and `pools`")
-        seed, restore, cuda = message["seed"], message["restore"], self.device.type == "cuda"
+        seed, restore = message["seed"], message["restore"]
 
         # Weights of the module keep their addresses. In all calls of a block, they have the content of the first set.
         arguments = [tuple(self.arguments(pools.sets[0])), tuple(self.data(pools.sets[1]))]
@@ -322,7 +322,7 @@ class Worker:
                     message["warmup"],
                     message["trials"],
                     message["calls"],
-                    cuda=cuda,
+                    device=pools.timer,
                     cold=message["cache"] == "cold",
                     restore=set_state if restore else None,
                     overwrites=message["overwrite"],

@@ -32,6 +32,11 @@ impl Gather {
         Ok(Self { driver, buffer, slots, used: 0 })
     }
 
+    /// Forgets all copies.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
     /// Copies bytes from an address of the device, in the order of the legacy stream. Returns false if there is no room.
     ///
     /// # Errors

@@ -21,12 +21,12 @@ unsafe impl Send for Timer {}
 
 #[expect(unsafe_code, reason = "calls of the driver with handles that this type owns")]
 impl Timer {
-    /// Makes a timer for the current context of this thread. With `flush`, allocates a buffer of twice the size of the L2 cache.
+    /// Makes a timer for the current context of this thread.
     ///
     /// # Errors
     ///
-    /// If there is no driver, no current context, or no memory for the buffer.
-    pub fn new(flush: bool) -> Result<Self, CudaError> {
+    /// If there is no driver or no current context.
+    pub fn new() -> Result<Self, CudaError> {
         let driver = DriverFunctions::get()?;
         let mut timer = Self { driver, start: ptr::null_mut(), stop: ptr::null_mut(), flush: None };
         // SAFETY: writes two event handles into fields of `timer`.
@@ -34,32 +34,32 @@ impl Timer {
             driver.check("cuEventCreate", (driver.event_create)(&raw mut timer.start, 0))?;
             driver.check("cuEventCreate", (driver.event_create)(&raw mut timer.stop, 0))?;
         }
-        if flush {
-            let (mut device, mut l2, mut buffer) = (0, 0, 0);
-            // SAFETY: each call writes to one local variable of the type it expects.
-            unsafe {
-                driver.check("cuCtxGetDevice", (driver.ctx_get_device)(&raw mut device))?;
-                let status = (driver.device_get_attribute)(&raw mut l2, L2_CACHE_SIZE, device);
-                driver.check("cuDeviceGetAttribute", status)?;
-                let bytes = 2 * l2 as usize;
-                driver.check("cuMemAlloc", (driver.mem_alloc)(&raw mut buffer, bytes))?;
-                timer.flush = Some((buffer, bytes));
-            }
-        }
         Ok(timer)
     }
 
-    /// Waits until all work of the context has finished.
+    /// Allocates the buffer for [`Timer::flush`], of twice the size of the L2 cache, unless the timer has one.
     ///
     /// # Errors
     ///
-    /// Errors of earlier asynchronous work surface here.
-    pub fn synchronize(&self) -> Result<(), CudaError> {
-        // SAFETY: takes no arguments.
-        self.driver.check("cuCtxSynchronize", unsafe { (self.driver.ctx_synchronize)() })
+    /// If there is no memory for the buffer.
+    pub fn prepare_flush(&mut self) -> Result<(), CudaError> {
+        if self.flush.is_some() {
+            return Ok(());
+        }
+        let (driver, mut device, mut l2, mut buffer) = (self.driver, 0, 0, 0);
+        // SAFETY: each call writes to one local variable of the type it expects.
+        unsafe {
+            driver.check("cuCtxGetDevice", (driver.ctx_get_device)(&raw mut device))?;
+            let status = (driver.device_get_attribute)(&raw mut l2, L2_CACHE_SIZE, device);
+            driver.check("cuDeviceGetAttribute", status)?;
+            let bytes = 2 * l2 as usize;
+            driver.check("cuMemAlloc", (driver.mem_alloc)(&raw mut buffer, bytes))?;
+            self.flush = Some((buffer, bytes));
+        }
+        Ok(())
     }
 
-    /// Overwrites the L2 cache, if the timer has a buffer for this.
+    /// Overwrites the L2 cache, if the timer has a buffer for this ([`Timer::prepare_flush`]).
     ///
     /// # Errors
     ///
@@ -124,6 +124,18 @@ impl Timer {
     }
 }
 
+/// Waits until all work of the current context has finished.
+///
+/// # Errors
+///
+/// If there is no driver. Errors of earlier asynchronous work surface here.
+#[expect(unsafe_code, reason = "a call of the driver")]
+pub fn synchronize() -> Result<(), CudaError> {
+    let driver = DriverFunctions::get()?;
+    // SAFETY: takes no arguments.
+    driver.check("cuCtxSynchronize", unsafe { (driver.ctx_synchronize)() })
+}
+
 /// Overwrites memory of the device, in the order of its default stream.
 ///
 /// # Errors
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn without_a_context_there_is_a_reason() {
         // Without a driver the error is `Unavailable`. With a driver, no context is current on this thread.
-        let error = Timer::new(false).unwrap_err();
+        let error = Timer::new().unwrap_err();
         assert!(error.to_string().starts_with("CUDA"), "{error}");
     }
 }

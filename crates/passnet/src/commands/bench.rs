@@ -15,7 +15,7 @@ use super::{
     authors::{check_author_of_bench, create_for_bench, label, write_submission},
     referee,
     report::print_leaderboard,
-    stop::stop_flag,
+    stop::prompt_stop_flag,
 };
 use crate::{
     failure::{check_folder, interrupted, usage},
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     }
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     // Before this line an interrupt ends the process, because there are no results to keep.
-    let stop = stop_flag()?;
+    let stop = prompt_stop_flag()?;
     let mut author = create_for_bench(args, suite.record.tasks.len())?;
     let submission = write_submission(author.as_mut(), &suite, &referee, &directory, &stop)?;
     // Dropped here, because the author owns a progress line and, for language models, connections.

@@ -15,7 +15,7 @@ use passnet_web::study::{CompilerStudy, study_markdown, study_page};
 use super::{
     authors::{create, write_submission},
     referee,
-    stop::stop_flag,
+    stop::prompt_stop_flag,
 };
 use crate::{failure::interrupted, output, progress::ProgressLine};
 use passnet_flags::StudyArgs;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
 /// One run per compiler; `None` where it was interrupted.
 fn run_compilers(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
     let suite = open_suite(path, &args.selection.selection())?;
-    let stop = stop_flag()?;
+    let stop = prompt_stop_flag()?;
     let referee = referee::start(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {
