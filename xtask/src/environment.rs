@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
 use crate::{
-    command::{build_workspace, cargo, step},
+    command::{build_workspace, cargo, linting_cargo, step},
     disk,
 };
 
@@ -23,6 +23,8 @@ pub(crate) enum BuildProfile {
     Release,
     /// Shares its dependencies with the tests.
     Dev,
+    /// Built and linted together with the tests.
+    Linted,
 }
 
 /// A Python interpreter that can run PassNet from this tree.
@@ -138,7 +140,11 @@ fn build_extension(root: &Path, profile: BuildProfile) -> Result<()> {
             "release"
         }
         BuildProfile::Dev => {
-            build_workspace(root)?;
+            build_workspace(cargo(root))?;
+            "debug"
+        }
+        BuildProfile::Linted => {
+            build_workspace(linting_cargo(root))?;
             "debug"
         }
     };

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
 use crate::{
-    command::{build_workspace, step},
+    command::{build_workspace, cargo, step},
     environment::target_dir,
 };
 
@@ -34,7 +34,7 @@ struct PublishedArchives {
 
 /// Unpacks the archives, writes the site to `target/published/site` and packs it as `target/published/passnet-site.tar.gz`.
 pub(crate) fn site(root: &Path) -> Result<()> {
-    build_workspace(root)?;
+    build_workspace(cargo(root))?;
     let folder = target_dir(root).join("published");
     let published = unpack(&root.join("docs/results"), &folder.join("runs"))?;
     let mut command = Command::new(target_dir(root).join("debug/passnet"));

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     attacks,
-    command::{cargo, step, step_in_background},
+    command::{cargo, linting_cargo, step, step_in_background},
     disk::test_builds,
     environment::{BuildProfile, Environment, require_space},
     tidy,
@@ -26,10 +26,11 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     tidy::tidy(root, &[])?;
     // The Rust code is built while PyTorch is downloaded and unpacked.
     let build = || {
-        step("clippy", cargo(root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
-        step("build the Rust tests", cargo(root).args(["test", "--workspace", "--no-run"]))
+        // Benchmarks are only linted. The tests below are built by the same cargo, so nothing is compiled twice.
+        let arguments = ["test", "--workspace", "--all-targets", "--no-run"];
+        step("build and lint the Rust code", linting_cargo(root).args(arguments))
     };
-    let environment = Environment::prepare_with(root, TEST_PACKAGES, BuildProfile::Dev, build)?;
+    let environment = Environment::prepare_with(root, TEST_PACKAGES, BuildProfile::Linted, build)?;
     let ruff = |arguments: &[&str]| {
         let mut command = Command::new(&environment.python);
         // All Python of the repository; `pyproject.toml` has the exceptions.
@@ -41,7 +42,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     // Most tests that take long wait for a fork server to start, for a compiler or for the core that measures.
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = 2 * cores;
-    let mut rust = cargo(root);
+    let mut rust = linting_cargo(root);
     rust.args(["test", "--workspace"]).env("RUST_TEST_THREADS", threads.to_string());
     let mut python = Command::new(&environment.python);
     // The tests themselves put the files that take longest first. Sorted by their numbers of tests, as the plugin would, the guides
