@@ -294,3 +294,24 @@ def test_a_step_that_is_compiled_with_its_backward_is_that_of_pytorch(wrap):
     torch.testing.assert_close(found.state_dict(), expected.state_dict(), rtol=1e-4, atol=1e-5)
     # Dynamo does not look into PassNet when it compiles the backward.
     assert not [warning for warning in said if "Dynamo" in str(warning.message)]
+
+
+def test_gradients_that_no_used_result_depends_on_are_left_alone(never_slower: None):
+    def grads(wrap) -> list[list[torch.Tensor | None]]:
+        torch.manual_seed(0)
+        first, second = Block(), Block()
+
+        def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = first(x)
+            return hidden, second(hidden.detach())
+
+        call, x, found = wrap(function), torch.randn(4, 32), []
+        for place in (0, 1):
+            parameters = [*first.eval().parameters(), *second.eval().parameters()]
+            for parameter in parameters:
+                parameter.grad = None
+            call(x)[place].sum().backward()
+            found.append([parameter.grad for parameter in parameters])
+        return found
+
+    torch.testing.assert_close(grads(passnet.compile), grads(lambda function: function), rtol=1e-4, atol=1e-5)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd.graph import Node, get_gradient_edge
 
 from passnet._backend.cache import Store
 from passnet._backend.compare import Inexact, difference
@@ -39,10 +40,13 @@ def build_training(
         report.left = REASON
         return _with_state(run, captured.state), report
     try:
+        step = _Step(captured)
+        if not step.has_whole_result():
+            report.left = "no result depends on all that require gradients, so some of them may get none"
+            return _with_state(run, captured.state), report
         with ModesKept():
             compiled = stages.differentiable(captured.module, captured.example)
         if options.verify:
-            step = _Step(captured)
             fault = step.fault(compiled)
             _describe(stages, report)
             if fault is not None:
@@ -100,6 +104,20 @@ class _Step:
         written = [given[place].detach() for place in sorted(self.captured.mutated)]
         return [*(_detached(value) for value in results), *gradients, *written]
 
+    def has_whole_result(self) -> bool:
+        """Returns whether one result depends on all arguments that require gradients and that any result depends on.
+
+        Compiled code computes the gradients of all these arguments in each step. If a step uses only other results, it gets zeros for
+        arguments that the used results do not depend on, where PyTorch leaves `grad` as it is. A loss usually depends on all.
+        """
+        given = [self._argument(place, value, False) for place, value in enumerate(self.captured.example)]
+        starts = {get_gradient_edge(value).node for value in given if value.requires_grad}
+        with fork_random(given):
+            results = self.captured.module.forward(*given)
+        ends = [value.grad_fn for value in results if isinstance(value, torch.Tensor) and value.grad_fn is not None]
+        reached = [_nodes_before(end) & starts for end in ends]
+        return set().union(*reached) in reached or not reached
+
     def fault(self, run: Run) -> str | None:
         """Returns the difference between a step of this function and a step of PyTorch; None if there is none."""
         plain = self.captured.module.forward
@@ -128,6 +146,16 @@ class _Step:
         if self.weights is None:
             self.weights = [torch.randn_like(value) for value in ends]
         return [weight.to(value.dtype) for weight, value in zip(self.weights, ends, strict=True)]
+
+
+def _nodes_before(end: Node) -> set[Node]:
+    """Returns the nodes of the autograd graph that a gradient reaches from a node, with the node itself."""
+    found, waiting = {end}, [end]
+    while waiting:
+        fresh = {node for node, _ in waiting.pop().next_functions if node is not None} - found
+        found |= fresh
+        waiting += fresh
+    return found
 
 
 def _detached(value: Any) -> Any:
