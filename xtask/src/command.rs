@@ -18,8 +18,8 @@ pub(crate) fn cargo(root: &Path) -> Command {
 
 /// Returns cargo as [`cargo`] does, with Clippy as the compiler of the workspace. A warning ends the build.
 ///
-/// `cargo clippy` checks all dependencies and the workspace, and builds nothing that a later build can use. On two cores, it takes five
-/// minutes more. It sets the same two variables.
+/// `cargo clippy` checks all dependencies and the workspace, and builds nothing that a later build can use. On two cores, this takes
+/// minutes. It sets the same two variables.
 pub(crate) fn linting_cargo(root: &Path) -> Command {
     let mut command = cargo(root);
     command
