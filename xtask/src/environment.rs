@@ -139,12 +139,8 @@ fn build_extension(root: &Path, profile: BuildProfile) -> Result<()> {
             step("build the extension module", cargo(root).args(arguments))?;
             "release"
         }
-        BuildProfile::Dev => {
-            build_workspace(cargo(root))?;
-            "debug"
-        }
-        BuildProfile::Linted => {
-            build_workspace(linting_cargo(root))?;
+        BuildProfile::Dev | BuildProfile::Linted => {
+            build_workspace(if profile == BuildProfile::Linted { linting_cargo(root) } else { cargo(root) })?;
             "debug"
         }
     };

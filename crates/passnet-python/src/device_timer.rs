@@ -10,8 +10,8 @@ const MOST_SAMPLED: usize = 1 << 15;
 
 /// Events, and memory of a device, for blocks of timed calls ([`crate::timed::time_calls`]).
 ///
-/// They are made before the blocks. While other processes allocate memory of the device or load kernels, an allocation or a release waits for the
-/// driver, on a busy machine for more than 100 ms. The referee counts the time of a block, so it would charge the candidate for this wait.
+/// They are made before the blocks. While other processes use the device, an allocation or a release of its memory waits for the driver, on
+/// a busy machine for more than 100 ms. The referee counts the time of a block, so it would charge the candidate for this wait.
 // One thread makes all timed calls of a worker.
 #[pyclass(unsendable)]
 pub(super) struct DeviceTimer {

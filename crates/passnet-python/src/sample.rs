@@ -29,7 +29,7 @@ pub(super) struct RequestedRule {
 pub(super) struct Samples {
     rule: SampleRule,
     outputs: Vec<SampledElements>,
-    /// For each sampled element of a tensor on a device, in the order of the copies: its output, the place of its bytes there, and its size.
+    /// For each copy of an element on a device: its output, the place of its bytes there, and its size.
     gathered: Vec<(usize, usize, usize)>,
     dtypes: Dtypes,
 }

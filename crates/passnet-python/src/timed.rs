@@ -310,10 +310,10 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// `sources`: contents that are copied into the tensors before each timed call, outside the clock ([`ContentSource`]). `restore`:
 /// function that is called after the copies with the number of the set; with it, contents are also copied before untimed calls. `device`:
 /// the objects of the CUDA device whose context is current, if the tensors are there; each call is enclosed by device events and ends with
-/// a synchronisation of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call. `overwrites`: true to
-/// overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that returns a list of
-/// tensors of the sizes that a call allocates; `None` if a call returns all tensors that it allocates. `sample`: rule for the elements of
-/// outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
+/// a synchronisation of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call.
+/// `overwrites`: true to overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that
+/// returns a list of tensors of the sizes that a call allocates; `None` if a call returns all tensors that it allocates. `sample`: rule for
+/// the elements of outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
 /// block, before a timed call that is drawn with random numbers of the operating system.
 ///
 /// Returns a dictionary: `e2e_ns` and `device_ns` (means of the calls of each trial), `total_ns`, `overwriting_ns` (part of `total_ns`

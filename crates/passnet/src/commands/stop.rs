@@ -32,8 +32,7 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
 /// Returns a flag as [`stop_flag`] does, for a command that evaluates. If the command has not ended [`GRACE`] after the first interrupt, the
 /// process ends, as after a second one.
 ///
-/// An evaluation notices an interrupt between its steps, and one step may draw or compare gigabytes. The driver of a GPU also needs
-/// seconds to end many processes.
+/// An evaluation notices an interrupt between its steps, and one step may draw or compare gigabytes.
 pub(super) fn prompt_stop_flag() -> Result<Arc<AtomicBool>> {
     let stop = stop_flag()?;
     let seen = Arc::clone(&stop);
