@@ -11,10 +11,11 @@ for each pass and each kind of reason for which the pass is not used.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -34,8 +35,9 @@ from passnet._backend.report import GraphReport, Report
 from passnet._backend.sharing import escape_together, left_to_pytorch, share_storages, written_inputs
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
+from passnet._monitor import intercept
 from passnet._passes.load import Pass, PassDirectory
-from passnet._passes.rewrite import rewrite
+from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._summary import summary
 from passnet._warning import warn
 from passnet.kernels._errors import is_fatal
@@ -72,6 +74,7 @@ class Backend:
         self.matches = {rule.name: 0 for rule in self.passes}
         """Number of places that each pass has rewritten so far, summed over all graphs, by name of the pass."""
         self.graphs: list[GraphReport] = []
+        self._rewritings: list[Rewriting] = []
         self._warned: dict[str, set[str]] = {rule.name: set() for rule in self.passes}
 
     def __call__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
@@ -81,6 +84,14 @@ class Backend:
         plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
         run = self._compiled(module, example_inputs)
         return keeps_modes(_unless_shared(run, plain.forward, written), module.graph)
+
+    @contextlib.contextmanager
+    def watched(self, watch: intercept.Watch) -> Iterator[None]:
+        """Lets compiled code call the replacement functions under watch during the block. For the referee, whose backends do not fall back."""
+        with contextlib.ExitStack() as stack:
+            for rewriting in self._rewritings:
+                stack.enter_context(rewriting.wrapping(lambda function: intercept.guarded(function, watch)))
+            yield
 
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         graph = GraphReport.of(module, example_inputs)
@@ -164,6 +175,8 @@ class Backend:
         graph.set_rewriting(rewriting)
         for rule in rewriting.passes:
             self.matches[rule.name] = self.matches.get(rule.name, 0) + rule.matches
+        if not self.falls_back:
+            self._rewritings.append(rewriting)
         if self.falls_back and self.then is None:
             sites = regions_of(module.graph, passes)
             for name in {rule.name for rule in sites.values()}:

@@ -152,8 +152,11 @@ class Worker:
         os.write(descriptor, block)
         return descriptor, layouts
 
-    def call(self, number: int = 0, seed: int = 0, intercept: bool = False, poison: bool = False) -> dict[str, Any]:
-        return self.request("call", set=number, seed=seed, watch={"operators": intercept, "poison": poison})
+    def call(
+        self, number: int = 0, seed: int = 0, intercept: bool = False, poison: bool = False, spoil: bool = False
+    ) -> dict[str, Any]:
+        watch = {"operators": intercept, "poison": poison, "spoil": spoil}
+        return self.request("call", set=number, seed=seed, watch=watch)
 
     def time(self, **settings: Any) -> dict[str, Any]:
         """Times what `pools` sent."""

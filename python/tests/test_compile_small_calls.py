@@ -71,6 +71,16 @@ def test_the_model_runs_a_call_that_is_slower_compiled():
     assert kinds(compiled) == 1
 
 
+def test_the_fastest_rounds_decide_where_other_work_disturbs_the_rounds():
+    eager, waits = (10.0, 90.0, 10.0, 11.0, 12.0), (90.0, 10.0, 90.0, 90.0, 90.0)
+    # The median says that the compiled call takes eight times as long, and the fastest rounds that both take as long.
+    assert not calls._loses(Comparison(eager, waits))
+    assert calls._loses(Comparison(eager, tuple(2 * wait for wait in waits)))
+    # On a quiet machine, the median counts too.
+    quiet = Comparison((10.0, 10.0, 10.0), (9.9, 10.3, 10.3))
+    assert not quiet.is_disturbed and calls._loses(quiet)
+
+
 def test_a_call_that_is_faster_stays_compiled(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(calls, "compare_times", lambda *_, **__: WINS)
     compiled, model, x = left()

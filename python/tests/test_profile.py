@@ -20,7 +20,7 @@ def test_a_slow_first_call_does_not_count():
             time.sleep(0.2)
         calls.append(torch.relu(torch.ones(64)))
 
-    profile = profiled(call, call, cuda=False)
+    profile = profiled(call, call, (), lambda: None, cuda=False)
     assert len(calls) > 10, "the call is repeated"
     assert profile["wall_ns"] < 50_000_000, "the time is that of a warm call"
     assert sum(row["total_ns"] for row in profile["host"]) < 50_000_000
@@ -32,7 +32,7 @@ def test_rows_are_per_call():
     def call():
         return torch.relu(x), torch.relu(x)
 
-    profile = profiled(call, call, cuda=False)
+    profile = profiled(call, call, (), lambda: None, cuda=False)
     (relu,) = [row for row in profile["host"] if row["name"] == "aten::relu"]
     assert relu["count"] == 2
 

@@ -21,9 +21,10 @@ _LEAST_ROUNDS = 3
 # It also ends if the ratios of all rounds are on one side of this interval: more rounds would not change which side loses.
 _CLEAR = (0.98, 1.15)
 
-
 # A ratio below this is noise of the clock.
 _NOISE = 1.02
+# On a quiet machine, the quartiles of the ratios of the rounds are within a few per cent of each other.
+_QUIET = 1.15
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ class Comparison:
     def median_ratio(self) -> float:
         """Returns the time of the second function over that of the first, as the median of the rounds."""
         return statistics.median(self._ratios)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Returns whether other work on the machine or the device changes the times from round to round."""
+        if len(self.eager) < 2:
+            return False
+        low, _, high = statistics.quantiles(self._ratios, n=4)
+        return high > _QUIET * low
 
     @property
     def is_clear(self) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +60,21 @@ class Rewriting:
             if node.op == "call_function" and node.target in self.replacements:
                 node.target = wrappers.setdefault(node.target, wrap(node.target))
         return torch.fx.GraphModule(self.module, graph)
+
+    @contextlib.contextmanager
+    def wrapping(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+        """Lets the module itself call `wrap(function)` instead of each replacement function during the block.
+
+        Code that Dynamo compiled calls this module, and not a copy.
+        """
+        names = type(self.module).forward.__globals__
+        functions = {id(function) for function in self.replacements}
+        called = {name: value for name, value in names.items() if id(value) in functions}
+        names.update({name: wrap(function) for name, function in called.items()})
+        try:
+            yield
+        finally:
+            names.update(called)
 
 
 def rewrite(module: torch.fx.GraphModule, passes: Sequence[Pass], faults: list[str] | None = None) -> Rewriting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -43,8 +43,15 @@ def _kernels_named() -> Iterator[None]:
         _native.set_kernel_hook(None)
 
 
-def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -> dict[str, Any]:
-    """Returns the `profiled` reply for a call that waits for the device. `named` is the same call with named replacements.
+def profiled(
+    function: Callable[..., Any],
+    named: Callable[..., Any],
+    arguments: Sequence[Any],
+    synchronize: Callable[[], None],
+    *,
+    cuda: bool,
+) -> dict[str, Any]:
+    """Returns the `profiled` reply for calls that wait for the device. `named` is `function` with named replacements.
 
     The wall time is the median of calls without the profiler, because the profiler makes short calls several times slower. Counts and
     times of rows are means over calls under the profiler.
@@ -52,17 +59,24 @@ def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
-    for _ in range(_WARMUP):
-        call()
-    wall_ns = round(statistics.median(_timed(call) for _ in range(_TIMED)))
+    def call(forward: Callable[..., Any]) -> int:
+        begin = time.monotonic_ns()
+        forward(*arguments)
+        synchronize()
+        return time.monotonic_ns() - begin
+
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
-    with _kernels_named():
-        # The first use initialises the profiler, so it is not counted.
-        with profile(activities=activities):
-            named()
-        with profile(activities=activities) as profiler:
-            for _ in range(_PROFILED):
-                named()
+    with torch.no_grad():
+        for _ in range(_WARMUP):
+            call(function)
+        wall_ns = round(statistics.median(call(function) for _ in range(_TIMED)))
+        with _kernels_named():
+            # The first use initialises the profiler, so it is not counted.
+            with profile(activities=activities):
+                call(named)
+            with profile(activities=activities) as profiler:
+                for _ in range(_PROFILED):
+                    call(named)
     host: dict[str, list[float]] = {}
     device: dict[str, list[float]] = {}
     for event in profiler.events():
@@ -71,12 +85,6 @@ def profiled(call: Callable[[], Any], named: Callable[[], Any], *, cuda: bool) -
         elif not event.is_user_annotation:
             device.setdefault(event.name, []).append(event.time_range.elapsed_us())
     return {"type": "profiled", "wall_ns": wall_ns, "host": _rows(host), "device": _rows(device)}
-
-
-def _timed(call: Callable[[], Any]) -> int:
-    begin = time.monotonic_ns()
-    call()
-    return time.monotonic_ns() - begin
 
 
 def _rows(times_us: dict[str, list[float]]) -> list[dict[str, Any]]:

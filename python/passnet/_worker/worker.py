@@ -229,9 +229,12 @@ class Worker:
         inputs = self.input_set(number)
         arguments = self.arguments(inputs)
         function = self.callable
-        idle = watch.get("idle", False)
+        around = census.idle() if watch.get("idle", False) else contextlib.nullcontext()
         watching = intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census", "spoil")))
-        if watching and self.rewriting is not None:
+        if watching.spoil and self.backend is not None:
+            # The code that Dynamo compiled, because Dynamo may have left this graph, or a part of it, to PyTorch.
+            around = self.backend.watched(watching)
+        elif watching and self.rewriting is not None:
             function = self.rewriting.checked_module(watching).forward
         if function is None:
             raise protocol.ProtocolError("`call` before `load`")
@@ -242,7 +245,7 @@ class Worker:
         self.stage = "run"
         self.seed_generators(seed)
         begin = time.monotonic_ns()
-        with torch.no_grad(), census.idle() if idle else contextlib.nullcontext():
+        with torch.no_grad(), around:
             try:
                 if watching.poison:
                     self.guarded_calls += 1
@@ -355,16 +358,8 @@ class Worker:
         self.stage = "run"
         inputs.restore()
         self.seed_generators(seed)
-
-        arguments = self.arguments(inputs)
-
-        def call(forward: Callable[..., Any]) -> None:
-            forward(*arguments)
-            self.synchronize()
-
-        with torch.no_grad():
-            cuda = self.device.type == "cuda"
-            return profile.profiled(lambda: call(function), lambda: call(named), cuda=cuda)
+        cuda = self.device.type == "cuda"
+        return profile.profiled(function, named, self.arguments(inputs), self.synchronize, cuda=cuda)
 
     def arguments(self, inputs: tensors.InputSet) -> list[torch.Tensor]:
         """Returns the arguments of a call with a set of inputs, and copies the weights of the set to the module."""
