@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from agent_command import passnet as passnet_command
-from compiling import VERSION
 from conftest import REPOSITORY
 from passnet import backend
 from passnet._backend.fallback import Refusals, with_fallback
@@ -371,7 +370,6 @@ def test_results_have_the_strides_of_pytorch_without_verification_too(write_pass
             assert found.stride() == expected.stride()
 
 
-@pytest.mark.skipif(VERSION < (2, 15), reason="without verification, Dynamo's strides count")
 @torch.no_grad()
 def test_strides_that_dynamo_did_not_foresee_reach_the_results():
     """PyTorch keeps the layout of the images here, and tensors without data do not show this."""

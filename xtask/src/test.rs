@@ -51,6 +51,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         .current_dir(root)
         .args(["-m", "pytest", "--quiet", "--durations=15", "--dist=loadfile", "--no-loadscope-reorder"])
         .args(["--numprocesses", &(cores + cores / 2).min(MOST_PYTHON_PROCESSES).to_string(), "python/tests"])
+        // Threads of OpenMP that wait for work would otherwise spin for milliseconds, on cores that other tests need.
+        .env("OMP_WAIT_POLICY", "passive")
         .env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two. The tests in Rust end first, and have
     // built the command that runs the attacks.

@@ -24,8 +24,8 @@ use crate::{
     zygote_config::ZygoteError,
 };
 
-/// Time limit of forking, which takes milliseconds.
-const FORK_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time limit of forking, which takes milliseconds, and seconds where cores, memory and disk are busy.
+const FORK_TIMEOUT: Duration = Duration::from_secs(90);
 /// Largest number of notes, and largest number of values, in a reply. A pass can forge replies, so their length has a limit.
 const MAX_ITEMS: usize = 4096;
 

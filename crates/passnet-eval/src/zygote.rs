@@ -243,7 +243,8 @@ impl Zygote {
         // deadline.
         drop(theirs);
         let pid = self.shared.wait_for(deadline, |state| state.forked.remove(&id));
-        let pid = pid.ok_or_else(|| failed("it did not fork a worker".to_owned()))?;
+        let why = || if self.is_alive() { "it did not fork a worker in time" } else { "it has ended" };
+        let pid = pid.ok_or_else(|| failed(why().to_owned()))?;
         live.spares.remove(&pid);
         live.workers.insert(id, pid);
         Ok((id, pid, channel))
