@@ -43,7 +43,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = 2 * cores;
     let mut rust = linting_cargo(root);
-    rust.args(["test", "--workspace"]).env("RUST_TEST_THREADS", threads.to_string());
+    // One run names all failures.
+    rust.args(["test", "--workspace", "--no-fail-fast"]).env("RUST_TEST_THREADS", threads.to_string());
     let mut python = Command::new(&environment.python);
     // The tests themselves put the files that take longest first. Sorted by their numbers of tests, as the plugin would, the guides
     // with few tests of a minute each come last, and one process runs them while the others have ended.

@@ -37,8 +37,10 @@ fn story(request: &Value) -> Answer {
     }
 }
 
+/// Returns the statuses of the evaluations. Right results are `Correct`, also if a busy machine made their times unstable.
 fn statuses(trajectory: &Trajectory) -> Vec<Status> {
-    trajectory.evaluations().map(|(_, evaluation)| evaluation.graphs[0].status).collect()
+    let judged = trajectory.evaluations().map(|(_, evaluation)| evaluation.graphs[0].status);
+    judged.map(|status| if status == Status::Unstable { Status::Correct } else { status }).collect()
 }
 
 fn depths(trajectory: &Trajectory) -> Vec<Depth> {
