@@ -35,7 +35,6 @@ from passnet._backend.report import GraphReport, Report
 from passnet._backend.sharing import escape_together, left_to_pytorch, share_storages, written_inputs
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
-from passnet._monitor import intercept
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._summary import summary
@@ -86,11 +85,11 @@ class Backend:
         return keeps_modes(_unless_shared(run, plain.forward, written), module.graph)
 
     @contextlib.contextmanager
-    def watched(self, watch: intercept.Watch) -> Iterator[None]:
-        """Lets compiled code call the replacement functions under watch during the block. For the referee, whose backends do not fall back."""
+    def wrapping(self, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+        """Lets compiled code call `wrap(function)` instead of each replacement function during the block. With `falls_back`, changes nothing."""
         with contextlib.ExitStack() as stack:
             for rewriting in self._rewritings:
-                stack.enter_context(rewriting.wrapping(lambda function: intercept.guarded(function, watch)))
+                stack.enter_context(rewriting.wrapping(wrap))
             yield
 
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:

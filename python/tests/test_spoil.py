@@ -65,7 +65,7 @@ def test_a_graph_that_dynamo_leaves_to_pytorch_does_not_depend_on_the_replacemen
     module = torch.fx.GraphModule(torch.nn.Module(), trace(model))
     calls = torch.compile(module, backend=backend, dynamic=False)
     plain = calls(X, Y)[0]
-    with backend.watched(intercept.Watch(spoil=True)):
+    with backend.wrapping(lambda function: intercept.guarded(function, intercept.Watch(spoil=True))):
         assert not torch.equal(calls(X, Y)[0], plain)
         with torch.compiler.set_stance("force_eager"):
             assert torch.equal(calls(X, Y)[0], torch.relu(X + Y))

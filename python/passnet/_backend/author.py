@@ -123,22 +123,8 @@ def _typed(graph: torch.fx.Graph, target: str, left: Collection[torch.fx.Node] =
         "outputs": [encoder.encode(output) for output in outputs],
     }
     # The author leaves values of unknown type to PyTorch, and moves nothing across calls that change a mode.
-    types = [
-        None if node in in_mode or node in left or _notes_other_strides(node) else _type(_example(node), target)
-        for node in (*inputs, *calls)
-    ]
+    types = [None if node in in_mode or node in left else _type(_example(node), target) for node in (*inputs, *calls)]
     return json.dumps(wire), json.dumps(types)
-
-
-def _notes_other_strides(node: torch.fx.Node) -> bool:
-    """Returns whether the strides that Dynamo noted may not be those of PyTorch's result.
-
-    The shuffle of a `channels_last` tensor is a `channels_last` tensor, but a contiguous one among tensors without data.
-    """
-    if getattr(node.target, "__name__", "") not in ("channel_shuffle", "native_channel_shuffle") or not node.args:
-        return False
-    given = _example(node.args[0]) if isinstance(node.args[0], torch.fx.Node) else None
-    return isinstance(given, torch.Tensor) and not given.is_contiguous()
 
 
 def _call(node: torch.fx.Node, encoder: OpaqueEncoder) -> dict[str, Any]:

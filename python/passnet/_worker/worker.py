@@ -233,7 +233,7 @@ class Worker:
         watching = intercept.Watch(*(watch.get(name, False) for name in ("operators", "poison", "census", "spoil")))
         if watching.spoil and self.backend is not None:
             # The code that Dynamo compiled, because Dynamo may have left this graph, or a part of it, to PyTorch.
-            around = self.backend.watched(watching)
+            around = self.backend.wrapping(lambda function: intercept.guarded(function, watching))
         elif watching and self.rewriting is not None:
             function = self.rewriting.checked_module(watching).forward
         if function is None:
