@@ -85,6 +85,7 @@ def _own_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, 
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """A fork server for all tests; each forks its own worker."""
     server = ForkServer(tmp_path_factory.mktemp("workers"))
+    server.compile()
     yield server
     server.close()
 

@@ -49,6 +49,12 @@ class ForkServer:
             pass
         return reply
 
+    def compile(self, cache: str = "") -> None:
+        """Imports Dynamo and, with a cache, sets up the compiler."""
+        protocol.send(self.control, {"type": "compile", "cache": cache})
+        while self.receive()["type"] != "compiled":
+            pass
+
     def fork(self, **settings: Any) -> Worker:
         self.next += 1
         scratch = self.scratch / f"worker{self.next}"

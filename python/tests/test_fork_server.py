@@ -13,7 +13,7 @@ import torch
 
 import passnet
 from passnet._passes.trace import trace_pattern
-from passnet._worker import libraries, protocol
+from passnet._worker import libraries
 from server import ForkServer
 
 SCRIPT = """
@@ -21,12 +21,25 @@ import sys
 from pathlib import Path
 
 from passnet._worker import fork_server
-
-fork_server._point_caches_below(Path(sys.argv[1]), Path(sys.argv[2]))
 from torch._inductor import codecache
 
+fork_server._point_caches_below(Path(sys.argv[1]), Path(sys.argv[2]))
 print(codecache._HEADER_DIR)
 print(codecache._HEADER_LOCK_DIR)
+"""
+
+RELU = """
+def pattern(x):
+    return torch.relu(x)
+
+def replacement_args(x):
+    return (x,)
+
+def relu(x):
+    return torch.clamp(x, min=0)
+
+def replacement_func():
+    return relu
 """
 
 
@@ -50,9 +63,7 @@ def test_inductors_headers_lie_in_the_cache_of_the_worker(tmp_path: Path):
 def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path):
     server = ForkServer(tmp_path)
     try:
-        protocol.send(server.control, {"type": "compile", "cache": str(tmp_path / "first")})
-        while server.receive()["type"] != "compiled":
-            pass
+        server.compile(str(tmp_path / "first"))
         compiled = list((tmp_path / "first/inductor").rglob("*.so"))
         assert compiled
         worker = server.fork(cache=str(tmp_path / "second"))
@@ -62,6 +73,26 @@ def test_the_compiler_is_set_up_for_workers_and_forgets_the_cache(tmp_path: Path
         assert worker.call(0)["type"] == "outputs"
         assert list((tmp_path / "second/inductor").rglob("*.so"))
         assert list((tmp_path / "first/inductor").rglob("*.so")) == compiled
+    finally:
+        server.close()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the fork server imports Dynamo where there is a GPU")
+def test_dynamo_is_imported_on_request(tmp_path: Path):
+    passes = tmp_path / "passes"
+    passes.mkdir()
+    (passes / "sorted_output_pass_rule_names.json").write_text('["relu"]')
+    text = "import sys\nimport torch\nassert HAS == ('torch._dynamo' in sys.modules)\n" + RELU
+    server = ForkServer(tmp_path)
+    try:
+        for has_dynamo in (False, True):
+            (passes / "relu.py").write_text(text.replace("HAS", str(has_dynamo)))
+            for compiled in (False, True) if has_dynamo else (False,):
+                loaded = server.fork().load(
+                    trace_pattern(lambda x: torch.relu(x) + 1), kind="passes", dir=str(passes), compiled=compiled
+                )
+                assert loaded["type"] == "loaded", loaded
+            server.compile()
     finally:
         server.close()
 

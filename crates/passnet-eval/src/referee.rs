@@ -9,8 +9,8 @@ use std::{
 
 use passnet_graph::Graph;
 use passnet_record::{
-    ContentId, Cost, Depth, Device, Evidence, Fingerprint, GraphId, PassDirectory, Profile, Reason, Remark,
-    RunSettings, SCHEMA_VERSION, Status, TracedPattern, Verdict,
+    ContentId, Cost, Depth, Device, Evidence, ExecutionPath, Fingerprint, GraphId, PassDirectory, Profile, Reason,
+    Remark, RunSettings, SCHEMA_VERSION, Status, TracedPattern, Verdict,
 };
 use passnet_run::{GraphSample, SampleFolder};
 use passnet_services::Interpreter;
@@ -28,6 +28,7 @@ use crate::{
     options::RefereeOptions,
     sandbox_level,
     seeds::Seeds,
+    zygote::Zygote,
     zygote_config::ZygoteError,
 };
 
@@ -201,6 +202,7 @@ impl Referee {
     pub fn profile(&self, sample: &GraphSample, candidate: &Candidate) -> Result<Result<Profile, Reason>, EvalError> {
         let _here = self.enter(Share::Shared)?;
         let zygote = self.machine.launcher.zygote()?;
+        self.set_up_compiler(&zygote, candidate);
         let deadline = self.deadline();
         let seeds = self.seeds()?;
         let mut evaluation =
@@ -255,6 +257,15 @@ impl Referee {
         Instant::now() + Duration::from_secs_f64(self.machine.settings.timeout_s.max(0.0))
     }
 
+    /// Lets the fork server import the compilers that workers need for the candidate.
+    fn set_up_compiler(&self, zygote: &Zygote, candidate: &Candidate) {
+        let is_compiler = matches!(candidate, Candidate::Inductor { .. } | Candidate::Compiler { .. });
+        let cache = self.machine.options.cache.as_deref().filter(|_| is_compiler);
+        if is_compiler || self.settings().paths.contains(&ExecutionPath::Compiled) {
+            zygote.set_up_compiler(cache);
+        }
+    }
+
     fn seeds(&self) -> io::Result<Seeds> {
         Seeds::draw(self.settings(), self.machine.options.defences.contents)
     }
@@ -268,11 +279,7 @@ impl Referee {
         loop {
             let _here = self.enter(share)?;
             let zygote = self.machine.launcher.zygote()?;
-            if let (Candidate::Inductor { .. } | Candidate::Compiler { .. }, Some(cache)) =
-                (candidate, &self.machine.options.cache)
-            {
-                zygote.set_up_compiler(cache);
-            }
+            self.set_up_compiler(&zygote, candidate);
             let deadline = self.deadline();
             let mut evaluation =
                 GraphEvaluation::new(&self.machine, sample, candidate, depth, seeds, zygote.clone(), deadline)?;

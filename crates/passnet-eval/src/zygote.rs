@@ -140,8 +140,8 @@ pub struct Zygote {
     /// Locked during a fork. Otherwise a search for stray processes could kill a worker that is not listed yet.
     live: Mutex<Live>,
     next_id: AtomicU64,
-    /// Set once the compiler was set up, or the attempt has failed.
-    compiler: OnceLock<()>,
+    /// Set once Dynamo was imported, and once TorchInductor was set up, or the attempt has failed.
+    compilers: [OnceLock<()>; 2],
     /// Enforces those limits of workers that the kernel cannot enforce.
     pub(crate) watch: ResourceWatch,
     /// Process id of the fork server while it may be running, else 0.
@@ -208,10 +208,9 @@ impl Zygote {
             let shared = Arc::clone(&shared);
             move || shared.listen()
         });
-        let (live, next_id) = (Mutex::default(), AtomicU64::new(1));
+        let (live, next_id, compilers) = (Mutex::default(), AtomicU64::new(1), Default::default());
         let watch = ResourceWatch::new(info.pid);
-        let compiler = OnceLock::new();
-        Ok(Self { shared, info, child, log, live, next_id, compiler, watch, pid, listener: Some(listener) })
+        Ok(Self { shared, info, child, log, live, next_id, compilers, watch, pid, listener: Some(listener) })
     }
 
     /// Returns the versions and the process id of the fork server.
@@ -267,16 +266,17 @@ impl Zygote {
         });
     }
 
-    /// Sets up the compiler at the first call, so that workers do not have to do it each time.
-    pub(crate) fn set_up_compiler(&self, cache: &Path) {
-        self.compiler.get_or_init(|| {
+    /// Imports Dynamo at the first call, and sets up TorchInductor at the first call with a cache, so that workers do not have to.
+    pub(crate) fn set_up_compiler(&self, cache: Option<&Path>) {
+        self.compilers[usize::from(cache.is_some())].get_or_init(|| {
             // The lock is held so that a search for stray processes does not kill the compilers that are started here.
             let _live = self.live();
             let deadline = Instant::now() + COMPILE_TIMEOUT;
-            let request = ForkRequest::Compile { cache: cache.to_string_lossy().into_owned() };
+            let cache = cache.map(|cache| cache.to_string_lossy().into_owned()).unwrap_or_default();
+            let request = ForkRequest::Compile { cache };
             // If the fork server is dead, the next request for a worker reports it.
             if self.shared.channel.send(&request, None, deadline).is_ok() {
-                self.shared.wait_for(deadline, |state| state.compiled.then_some(()));
+                self.shared.wait_for(deadline, |state| std::mem::take(&mut state.compiled).then_some(()));
             }
         });
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Version of the exchange. A worker with another version is refused.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,10 +50,10 @@ pub enum ForkRequest {
         /// CPU cores that forking and warming up may use, so that they do not disturb a measurement; empty for all cores.
         cores: Vec<u32>,
     },
-    /// Compile a small graph with TorchInductor, so that the compiler is already set up in workers that are forked later. If there is a
-    /// GPU, nothing is compiled: this would initialise CUDA, and forked workers could not use it then.
+    /// Import Dynamo, and compile a small graph with TorchInductor, so that workers that are forked later have the compiler, already set up.
+    /// If there is a GPU, nothing is compiled: this would initialise CUDA, and forked workers could not use it then.
     Compile {
-        /// Shared caches, as in `Fork`.
+        /// Shared caches, as in `Fork`; empty to import Dynamo only.
         cache: String,
     },
     /// Exit. All workers are killed.

@@ -35,11 +35,7 @@ gc.disable()
 # Imported before torch, which starts threads. After that, a user other than root could not enter a sandbox.
 from passnet._worker import sandbox  # isort: skip
 
-# Dynamo takes seconds to import, so it is imported here. It must not run here if there is a GPU: it asks for the current
-# accelerator, which initialises CUDA.
 import torch
-import torch._dynamo
-import torch._dynamo.repro.after_dynamo  # Dynamo imports it with its first graph.
 import torch.fx
 
 from passnet import _native
@@ -49,6 +45,13 @@ LOG_NAME = "output.log"
 
 _HAS_GPU = os.path.exists("/dev/nvidiactl")
 
+# Dynamo imports its last module with its first graph. It must not run here if there is a GPU: it asks for the current accelerator, which
+# initialises CUDA.
+_DYNAMO = ("passnet.backend", "torch._dynamo.repro.after_dynamo", "torch._inductor.codecache")
+
+# Passes import Triton. Where it may compile for a GPU, Dynamo and TorchInductor import all parts of it that workers need.
+_NEEDED = ("triton.language", *(_DYNAMO if _HAS_GPU else ()))
+
 # Namespaces that a worker enters later.
 _NAMESPACES = ("net:", "ipc:", "uts:")
 
@@ -56,6 +59,9 @@ _NAMESPACES = ("net:", "ipc:", "uts:")
 def main(control: int) -> NoReturn:
     """Serves requests on the socket with descriptor `control` until the other side closes it."""
     torch.set_num_threads(1)
+    with contextlib.suppress(ImportError):  # Triton is optional.
+        for name in _NEEDED:
+            importlib.import_module(name)
     rehearsal.warm_up()
     _settle()
     _native.set_child_subreaper()
@@ -110,12 +116,12 @@ class _Server:
                     case ({"type": "prepare", "spares": count, "cores": cores}, _):
                         self.prepare(count, cores)
                     case ({"type": "compile", "cache": cache}, _):
-                        self.compile(Path(cache))
+                        self.compile(Path(cache) if cache else None)
                     case (message, _):
                         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
 
-    def compile(self, cache: Path) -> None:
-        """Sets up the compiler, so that workers that are forked later have it imported and its tables filled."""
+    def compile(self, cache: Path | None) -> None:
+        """Imports Dynamo and, with a cache, sets up TorchInductor, so that workers that are forked later have them, with their tables filled."""
         # Existing spares do not have the compiler, so they end.
         while self.spares:
             pid, (sock, _) = self.spares.popitem()
@@ -123,9 +129,10 @@ class _Server:
             _kill(pid)
         gc.disable()
         # Imported here, because this takes seconds and only workers that compile need it.
-        importlib.import_module("torch._inductor.compile_fx")
+        for name in _DYNAMO if cache is None else (*_DYNAMO, "torch._inductor.compile_fx"):
+            importlib.import_module(name)
         _settle()
-        if not _HAS_GPU:
+        if cache is not None and not _HAS_GPU:
             _keep_inductors_files_in(cache / "inductor")
             try:
                 rehearsal.rehearse_compiler()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 
 import torch
-import torch._dynamo
-import torch._inductor.codecache
 import torch.fx
 
 from passnet._passes import wire

@@ -11,10 +11,9 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-import torch._dynamo
 import torch.fx
 
 from passnet import _native
@@ -23,11 +22,13 @@ from passnet._passes import wire
 from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._worker import errors, libraries, protocol, tensors, triton_interpreter
-from passnet._worker.inductor import DirectGraph
 from passnet._worker.pools import Pools, let_go
 from passnet._worker.static_weights import StaticWeights
-from passnet.backend import Backend
 from passnet.kernels._device_code import judge_triton
+
+if TYPE_CHECKING:
+    from passnet._worker.inductor import DirectGraph
+    from passnet.backend import Backend
 
 
 def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
@@ -186,6 +187,10 @@ class Worker:
         self.is_inductors = candidate.get("kind") == "inductor"
         if self.is_inductors:
             libraries.drop_incomplete()
+        if self.is_inductors or candidate.get("compiled") or candidate.get("kind") == "control":
+            # Imported here, because this imports Dynamo, which takes seconds. For runs with such candidates, the fork server has done so.
+            from passnet._worker.inductor import DirectGraph
+            from passnet.backend import Backend
         match candidate:
             case {"kind": "eager"}:
                 self.callable = module.forward
