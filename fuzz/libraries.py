@@ -6,7 +6,9 @@
 parameters. A model is called in several ways: two batch sizes in turns, in inference mode, under autocast, in bfloat16, and for two
 steps of training. Compared are structures, types, strides and values of results, inputs and buffers after the call, gradients and the
 state of the random generator. Values may have errors, measured against float64, that are not clearly larger than those of eager mode.
-Prints one line for each model and each way that differs. A model that takes longer than the limit counts as hanging.
+Prints one line for each model and each way that differs, with the difference that eager mode has when all weights are rounded up or
+down once. If that is as large, a rounding decides the result, as where experts are chosen by nearly equal numbers. A model that takes
+longer than the limit counts as hanging.
 """
 
 from __future__ import annotations
@@ -185,6 +187,17 @@ def doubled(call: Call) -> Call:
     return pytree.tree_map(twice, copy.deepcopy(call))
 
 
+def moved(model: torch.nn.Module) -> torch.nn.Module:
+    """Returns a copy whose weights are the next larger or smaller numbers."""
+    moved = copy.deepcopy(model)
+    with torch.no_grad():
+        for weight in moved.parameters():
+            if weight.is_floating_point():
+                ends = torch.where(torch.rand(weight.shape, device=weight.device) < 0.5, torch.inf, -torch.inf)
+                weight.copy_(torch.nextafter(weight, ends.to(weight.dtype)))
+    return moved
+
+
 COMPILERS: dict[str, Callable[[torch.nn.Module], Callable[..., Any]]] = {
     "compile": passnet.compile,
     "graphs": lambda model: passnet.compile(model, cuda_graphs=True),
@@ -216,8 +229,12 @@ def faults(model: torch.nn.Module, call: Call, how: str, way: str) -> str | None
                 return None
             continue
         precise = outcome(exact, exact, wide(given), "no_grad" if way == "autocast" else way)
-        if reason := difference(found, expected, {} if "error" in precise else precise):
-            return f"call {number}: {reason}"
+        precise = {} if "error" in precise else precise
+        if reason := difference(found, expected, precise):
+            own = difference(outcome(nudged := moved(theirs), nudged, given, way), expected, precise)
+            return f"call {number}: {reason}" + (
+                f" (in eager mode with weights one rounding away: {own})" if own else ""
+            )
     return None
 
 
