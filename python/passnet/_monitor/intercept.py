@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ _UNINITIALISED = frozenset(
 )
 # Bytes of poison after each allocation.
 MARGIN_BYTES = 512
+# Bytes that make a NaN in every floating-point type, and bytes that make a number above 200 in each of 16 bits or more.
+_NAN, _LARGE = 0xFF, 0x5C
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Watch:
     operators: bool = False
     """Record operators that compute."""
     poison: bool = False
-    """Fill new memory, and a margin after it, with bytes that are NaN in every floating-point type."""
+    """Fill new memory with `fill_with_poison`, and add a margin after it."""
     census: bool = False
     """Record functions that return new tensors without launching a kernel, and kernels of vendors' libraries."""
     spoil: bool = False
@@ -94,10 +97,17 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
 
 
 def fill_with_poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
-    """Overwrites a storage with bytes that are NaN in every floating-point type."""
+    """Overwrites a storage with two patterns in turns, from element to element: NaN and a large number, or 1 and 0 in a bool.
+
+    With one pattern, a kernel could leave out all elements whose right values are that pattern. Which one comes first is random.
+    """
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    size, second = dtype.itemsize, secrets.randbits(1)
     # A bool has no NaN, and bytes other than 0 and 1 are invalid in it.
-    whole.fill_(1 if dtype == torch.bool else 0xFF)
+    patterns = (1, 0) if dtype == torch.bool else (_NAN, _LARGE)
+    whole.fill_(patterns[0])
+    pairs = whole.numel() // (2 * size)
+    whole[: pairs * 2 * size].view(pairs, 2, size)[:, second].fill_(patterns[1])
 
 
 def spoil(tensor: torch.Tensor) -> None:
