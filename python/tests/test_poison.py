@@ -1,4 +1,4 @@
-"""Memory of checked calls: an element that a kernel does not write is seen, whatever its right value is."""
+"""Memory of checked calls: elements that a kernel does not write are seen, also where all right values are equal."""
 
 from __future__ import annotations
 
