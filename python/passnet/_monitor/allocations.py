@@ -10,6 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet import _native
 
+# Largest request that the allocator serves from segments of small blocks, in bytes.
+_SMALL = 1 << 20
+
 
 class Allocations(TorchDispatchMode):
     """Records the sizes of new memory that operators return, in order. All operators run."""
@@ -53,6 +56,39 @@ def guarded(
 def allocated(sizes: list[tuple[int, torch.device]]) -> list[torch.Tensor]:
     """Allocates memory of these sizes."""
     return [torch.empty(nbytes, dtype=torch.uint8, device=device) for nbytes, device in sizes]
+
+
+def released(sizes: list[tuple[int, torch.device]], device: torch.device) -> Callable[[], list[torch.Tensor]] | None:
+    """Returns a function that allocates the memory that calls have released; `None` if they release none.
+
+    On a CUDA device, a kernel can reach all memory of the allocator, so the function allocates all that is free.
+    """
+    if device.type == "cuda":
+        # Released to the driver here, so that little is left to overwrite between calls.
+        torch.cuda.empty_cache()
+        return lambda: unused(device)
+    return (lambda: allocated(sizes)) if sizes else None
+
+
+def unused(device: torch.device) -> list[torch.Tensor]:
+    """Allocates all free memory that PyTorch's allocator has on a CUDA device for the current stream, except that of CUDA graphs.
+
+    The allocator serves requests up to 1 MiB from other segments than larger ones, and splits blocks.
+    """
+    stream = torch.cuda.current_stream(device).cuda_stream
+    sizes = []
+    for segment in torch.cuda.memory_snapshot():
+        if (segment["device"], segment["stream"]) != (device.index or 0, stream) or segment["segment_pool_id"] != (
+            0,
+            0,
+        ):
+            continue
+        most = _SMALL if segment["segment_type"] == "small" else segment["total_size"]
+        for block in segment["blocks"]:
+            if block["state"] == "inactive":
+                whole, rest = divmod(block["size"], most)
+                sizes += [most] * whole + [rest] * bool(rest)
+    return allocated([(nbytes, device) for nbytes in sorted(sizes, reverse=True)])
 
 
 def _storages(values: Iterable[Any]) -> dict[int, torch.UntypedStorage]:

@@ -334,7 +334,7 @@ class Worker:
                     cold=message["cache"] == "cold",
                     restore=set_state if restore else None,
                     overwrites=message["overwrite"],
-                    allocations=(lambda: allocations.allocated(self.allocations)) if self.allocations else None,
+                    allocations=allocations.released(self.allocations, self.device),
                     sample=message.get("sample"),
                     guards=message["overwrite"] and self.rewriting is not None,
                 )
