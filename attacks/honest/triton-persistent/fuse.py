@@ -24,7 +24,7 @@ def persistent(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, NUM_SMS: tl.conste
 
 
 def gelu_add(x, y):
-    sms = torch.cuda.get_device_properties(x.device).multi_processor_count
+    sms = 128
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     persistent[(min(sms, triton.cdiv(x.numel(), 1024)),)](x, y, out, x.numel(), BLOCK=1024, NUM_SMS=sms)
     return out
