@@ -11,7 +11,6 @@ def replacement_args(x, y):
     return (x, y)
 
 
-
 SOURCE = r"""
 struct ReluAdd {
     __device__ __forceinline__ float operator()(float a, float b) const { return (a < 0.0f ? 0.0f : a) + b; }

@@ -11,7 +11,6 @@ def replacement_args(x, y):
     return (x, y)
 
 
-
 TILE = 16
 SOURCE = f"#define TILE {TILE}" + r"""
 __global__ void matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K) {

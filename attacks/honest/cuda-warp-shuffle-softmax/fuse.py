@@ -11,7 +11,6 @@ def replacement_args(x):
     return (x,)
 
 
-
 SOURCE = r"""
 #define WARP_SIZE 32
 #define FULL_MASK 0xffffffffu

@@ -12,7 +12,6 @@ def replacement_args(x):
     return (x,)
 
 
-
 INV_SQRT2 = tl.constexpr(0.7071067811865476)
 
 

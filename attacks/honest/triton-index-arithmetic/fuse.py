@@ -12,7 +12,6 @@ def replacement_args(a, b, c):
     return (a, b, c)
 
 
-
 @triton.jit
 def triton_poi_fused_add_mul_0(in_ptr0, in_ptr1, in_ptr2, out_ptr0, xnumel, XBLOCK: tl.constexpr):
     xoffset = tl.program_id(0) * XBLOCK

@@ -11,7 +11,6 @@ def replacement_args(x, w, b):
     return (x, w, b)
 
 
-
 def get_cuda_autotune_config():
     return [
         triton.Config({"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 32, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 8}, num_stages=3, num_warps=2),

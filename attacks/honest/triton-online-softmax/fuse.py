@@ -11,7 +11,6 @@ def replacement_args(x):
     return (x,)
 
 
-
 MAX_FUSED_SIZE = 65536
 
 

@@ -11,11 +11,10 @@ def replacement_args(x, y):
     return (x, y)
 
 
-
 @triton.jit
-def persistent(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, NUM_SMS: tl.constexpr):
+def persistent(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
     tiles = tl.cdiv(n, BLOCK)
-    for tile in tl.range(tl.program_id(0), tiles, NUM_SMS, flatten=True):
+    for tile in tl.range(tl.program_id(0), tiles, PROGRAMS, flatten=True):
         offs = tile * BLOCK + tl.arange(0, BLOCK)
         mask = offs < n
         x = tl.load(x_ptr + offs, mask=mask)
@@ -24,9 +23,9 @@ def persistent(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, NUM_SMS: tl.conste
 
 
 def gelu_add(x, y):
-    sms = 128
+    programs = 128
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    persistent[(min(sms, triton.cdiv(x.numel(), 1024)),)](x, y, out, x.numel(), BLOCK=1024, NUM_SMS=sms)
+    persistent[(min(programs, triton.cdiv(x.numel(), 1024)),)](x, y, out, x.numel(), BLOCK=1024, PROGRAMS=programs)
     return out
 
 

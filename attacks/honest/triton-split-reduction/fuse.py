@@ -11,7 +11,6 @@ def replacement_args(x):
     return (x,)
 
 
-
 @triton.jit
 def partial_mean(x_ptr, out_ptr, cols, stride, BLOCK: tl.constexpr, SPLITS: tl.constexpr):
     row = tl.program_id(0)

@@ -11,7 +11,6 @@ def replacement_args(x, y):
     return (x, y)
 
 
-
 NUM_INT32_ELEMENTS = 2**31
 SAFE_INT32_BUFFER_MULTIPLIER = 4
 BLOCK_SIZE = 1024

@@ -11,7 +11,6 @@ def replacement_args(x):
     return (x,)
 
 
-
 @triton.jit
 def transpose_kernel(x_ptr, out_ptr, rows, cols, sx0, sx1, so0, so1, BR: tl.constexpr, BC: tl.constexpr):
     src = tl.make_block_ptr(x_ptr, (rows, cols), (sx0, sx1), (tl.program_id(0) * BR, tl.program_id(1) * BC), (BR, BC), (1, 0))

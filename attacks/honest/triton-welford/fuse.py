@@ -11,7 +11,6 @@ def replacement_args(x, w, b):
     return (x, w, b)
 
 
-
 @triton.jit
 def welford_combine(mean_1, m2_1, weight_1, mean_2, m2_2, weight_2):
     delta = mean_2 - mean_1

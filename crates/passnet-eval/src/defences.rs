@@ -28,8 +28,8 @@ pub struct Defences {
     /// Compare reported times with the referee's clock and with the bound of the machine, and fetched outputs with those that the
     /// call returned.
     pub clock: bool,
-    /// Fill fresh allocations, the memory around inputs, and results of timed calls with a pattern that is NaN in every
-    /// floating-point type.
+    /// Fill fresh allocations of checked calls with NaN and a large number in turns, and the memory around inputs, results of timed calls
+    /// and released memory with NaN.
     pub poison: bool,
     /// Record which kernels ran, and test whether the result needs them.
     pub census: bool,
