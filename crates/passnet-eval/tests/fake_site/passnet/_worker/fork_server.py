@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import pathlib
+import runpy
 import select
 import signal
 import socket
@@ -14,11 +15,15 @@ import struct
 import sys
 import time
 
+# The version is that of the real package, so that a new version does not need a change here.
+REAL = pathlib.Path(__file__).resolve().parents[6] / "python/passnet/_worker/protocol.py"
+
 
 def main(control):
     sock = socket.socket(fileno=control)
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    send(sock, {"type": "ready", "protocol": 8, "pid": os.getpid(), "versions": {"python": sys.version.split()[0]}})
+    versions = {"python": sys.version.split()[0]}
+    send(sock, {"type": "ready", "protocol": runpy.run_path(REAL)["VERSION"], "pid": os.getpid(), "versions": versions})
     workers = {}
     while True:
         readable, _, _ = select.select([sock], [], [], 0.02)
