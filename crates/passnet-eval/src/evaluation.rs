@@ -4,6 +4,7 @@ mod census;
 mod check;
 mod contents;
 mod context;
+mod disguised;
 mod finite;
 mod float64;
 mod measure;

@@ -60,6 +60,12 @@ pub(crate) fn sizing(settings: &RunSettings, seed: u64) -> BlockPlan {
     BlockPlan { warmup: settings.warmup + more(seed, settings), trials: SIZING_TRIALS, calls: 1, checked: false }
 }
 
+/// Returns the plan of a block with a few calls whose times are not used.
+pub(crate) fn short(settings: &RunSettings, seed: u64) -> BlockPlan {
+    let [warmup, trials, ..] = Stream::new(seed, "short block").group(0);
+    BlockPlan { warmup: more(warmup.into(), settings), trials: 4 + trials % 3, calls: 1, checked: true }
+}
+
 /// Returns a random number of untimed calls in addition to those of the settings, so that a candidate cannot find timed calls by
 /// counting.
 fn more(word: u64, settings: &RunSettings) -> u32 {

@@ -7,9 +7,11 @@
 mod driver;
 mod gather;
 mod launch;
+mod shared_memory;
 mod timer;
 
 pub use driver::CudaError;
 pub use gather::Gather;
 pub use launch::{Grid, Kernel, Module, ParameterWords, current_device};
+pub use shared_memory::overwrite_shared_memory;
 pub use timer::{Timer, overwrite, synchronize};

@@ -1,9 +1,9 @@
 //! Memory that timed calls allocate and release.
 
-use passnet_native::{heap::Session, timing::monotonic_ns};
+use passnet_native::{cuda, heap::Session, timing::monotonic_ns};
 use pyo3::prelude::*;
 
-use crate::poison::overwrite_all;
+use crate::{errors::cuda_error, poison::overwrite_all};
 
 /// Library of PyTorch that allocates the memory of tensors.
 const LIBRARY: &str = "libc10.so";
@@ -11,11 +11,12 @@ const LIBRARY: &str = "libc10.so";
 /// Overwrites the memory that a call has allocated and released, before the next call.
 ///
 /// On a CPU with glibc, free memory itself is overwritten. Elsewhere, blocks of the same sizes are allocated again and overwritten,
-/// because an allocator mostly returns the same blocks.
+/// because an allocator mostly returns the same blocks. On a device, shared memory is overwritten too.
 pub(super) struct Temporaries<'py> {
     /// Function that makes the same allocations as a call.
     allocations: Option<Bound<'py, PyAny>>,
     way: Way,
+    on_device: bool,
     /// Time of overwriting so far, in nanoseconds.
     ns: u64,
 }
@@ -45,7 +46,7 @@ impl<'py> Temporaries<'py> {
             (true, true) => Way::Again,
             (false, true) => Way::Undecided,
         };
-        Self { allocations, way, ns: 0 }
+        Self { allocations, way, on_device, ns: 0 }
     }
 
     /// Returns the nanoseconds of overwriting so far.
@@ -87,6 +88,9 @@ impl<'py> Temporaries<'py> {
             let blocks = (0..sets).map(|_| allocations.call0()).collect::<PyResult<Vec<_>>>()?;
             for block in &blocks {
                 overwrite_all(block);
+            }
+            if self.on_device {
+                cuda::overwrite_shared_memory().map_err(cuda_error)?;
             }
         }
         self.ns += monotonic_ns() - begin;

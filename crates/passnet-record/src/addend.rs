@@ -19,7 +19,7 @@ pub struct Addend {
 }
 
 /// Writes to `out` the sums of `values` and of the values of `addend` from number `shift` on. Each sum is rounded once, and then limited
-/// to the bounds. `out` and `values` must have the same length, and `addend` must not be empty. Values of types without addends are
+/// to the bounds. NaN stays NaN. `out` and `values` must have the same length, and `addend` must not be empty. Values of types without addends are
 /// copied.
 #[inline]
 pub fn add(dtype: DType, values: &[u8], addend: &[u8], shift: u64, bounds: (Option<f64>, Option<f64>), out: &mut [u8]) {
@@ -64,7 +64,9 @@ macro_rules! number {
             fn sum(a: &[u8; $size], b: &[u8; $size], low: f64, high: f64) -> [u8; $size] {
                 let (a, b) = ($widen(<$float>::from_ne_bytes(*a)), $widen(<$float>::from_ne_bytes(*b)));
                 let rounded: $wide = $widen($round(a + b));
-                $round(rounded.max(low as $wide).min(high as $wide)).to_ne_bytes()
+                // Unlike `min` and `max`, comparisons keep NaN.
+                let raised = if rounded < low as $wide { low as $wide } else { rounded };
+                $round(if raised > high as $wide { high as $wide } else { raised }).to_ne_bytes()
             }
 
             #[inline(always)]
@@ -107,6 +109,14 @@ mod tests {
         let mut out = vec![0; values.len()];
         add(DType::Float32, &values, &bytes(&[0.5, -10.0]), 3, (Some(-6.0), Some(5.25)), &mut out);
         assert_eq!(out, bytes(&[-6.0, 2.5, -6.0, 4.5, -5.0]));
+    }
+
+    #[test]
+    fn negative_zeros_leave_every_value_as_it_is() {
+        let values = bytes(&[0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE / 2.0]);
+        let mut out = vec![0; values.len()];
+        add(DType::Float32, &values, &bytes(&[-0.0]), 0, (None, None), &mut out);
+        assert_eq!(out, values);
     }
 
     #[test]

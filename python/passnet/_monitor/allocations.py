@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet import _native
+from passnet._monitor import intercept
 
 # Largest request that the allocator serves from segments of small blocks, in bytes.
 _SMALL = 1 << 20
@@ -44,6 +45,7 @@ def guarded(
 ) -> tuple[Any, list[tuple[int, torch.device]]]:
     """Calls a function whose C++ kernels can access only their tensors. These lie at the end of accessible pages in call `number` 1, at
     the start in call 2, in their own memory in call 3, and so on. Returns the result and the allocations (`Allocations.sizes`)."""
+    intercept.next_patterns()
     _native.guard_kernels(("end", "start", "home")[(number - 1) % 3])
     try:
         with Allocations() as seen:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +39,8 @@ _UNINITIALISED = frozenset(
 MARGIN_BYTES = 512
 # Bytes that make a NaN in every floating-point type, and bytes that make a number above 200 in each of 16 bits or more.
 _NAN, _LARGE = 0xFF, 0x5C
+# Number of the pattern that comes second (`fill_with_poison`), in a list so that it can change.
+_second = [0]
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,19 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
     torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)[nbytes:].fill_(0xFF)
 
 
+def next_patterns() -> None:
+    """Exchanges the two patterns of `fill_with_poison`."""
+    _second[0] ^= 1
+
+
 def fill_with_poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
     """Overwrites a storage with two patterns in turns, from element to element: NaN and a large number, or 1 and 0 in a bool.
 
-    With one pattern, a kernel could leave out all elements whose right values are that pattern. Which one comes first is random.
+    With one pattern, a kernel could leave out all elements whose right values are that pattern. Which one comes first changes from one
+    checked call to the next (`next_patterns`).
     """
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-    size, second = dtype.itemsize, secrets.randbits(1)
+    size, second = dtype.itemsize, _second[0]
     # A bool has no NaN, and bytes other than 0 and 1 are invalid in it.
     patterns = (1, 0) if dtype == torch.bool else (_NAN, _LARGE)
     whole.fill_(patterns[0])

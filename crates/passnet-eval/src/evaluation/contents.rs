@@ -31,23 +31,26 @@ impl TimedContents {
     }
 }
 
-impl GraphEvaluation<'_> {
+impl<'a> GraphEvaluation<'a> {
     /// Makes contents that no call has seen, for the measurement with the given number and later measurements.
     pub(super) fn timed_contents(&self, number: u64) -> Result<TimedContents, Stop> {
         let (metas, settings) = (self.sample.metas(), &self.machine.settings);
         let least = least_calls(settings);
         let pools = if self.machine.options.defences.contents {
             let seed = self.seeds.seed("timed contents", number);
-            // Weights that are state of the module do not change while the module is timed.
-            let fixed: Vec<&str> = match settings.weights {
-                Weights::Static => self.sample.weights().collect(),
-                Weights::Inputs => Vec::new(),
-            };
-            Pools::new(metas, seed, least, &fixed, settings.memory_bytes)
+            Pools::new(metas, seed, least, &self.fixed_inputs(), settings.memory_bytes)
         } else {
             Pools::fixed(metas, self.seeds.seed("timed contents", 0), settings.memory_bytes)
         };
         Ok(TimedContents { pools: pools.map_err(block_stop)?, seen: 0, last: least, is_sent: false })
+    }
+
+    /// Returns the inputs that do not change from one timed call to the next: weights that are state of the module.
+    pub(super) fn fixed_inputs(&self) -> Vec<&'a str> {
+        match self.machine.settings.weights {
+            Weights::Static => self.sample.weights().collect(),
+            Weights::Inputs => Vec::new(),
+        }
     }
 
     /// Sends contents to all sides that do not have them. All sides create their tensors at the same time.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use passnet_record::{CandidateSpec, Depth, Remark, Status, UsagePair, WorkerReply, WorkerRequest};
 
 use super::{
-    check::Batch,
+    check::{Batch, Round},
     context::{GraphEvaluation, elapsed},
     measure::PathMeasurements,
     stop::{OrStop as _, Stop, block_stop},
@@ -78,7 +78,7 @@ impl GraphEvaluation<'_> {
         let failure = tally.failure();
         let Some(tolerance) = tally.tolerance() else { return Ok(failure) };
         let unstable = match self.depth {
-            Depth::Timing => self.time(route, &mut sides, tolerance, scored)?,
+            Depth::Timing => self.time(route, &rounds, &mut sides, tolerance, scored)?,
             _ => None,
         };
         if scored && self.depth >= Depth::Timing {
@@ -193,6 +193,7 @@ impl GraphEvaluation<'_> {
     fn time(
         &mut self,
         route: &Route,
+        rounds: &[Round],
         sides: &mut Sides<'_>,
         tolerance: i32,
         scored: bool,
@@ -204,7 +205,10 @@ impl GraphEvaluation<'_> {
         // One step looser than in checked calls: timed calls have other contents, on which the same kernel may be further off.
         let at = tolerance.max(self.machine.settings.correct_at) + 1;
         let mut measured = PathMeasurements::new(route.spec.clone());
+        let [before, after] = self.disguised(rounds);
+        self.check_disguised(route, &before, sides.reference, &mut sides.candidate, at)?;
         self.measure(sides.reference, sides.control.as_mut(), &mut sides.candidate, at, &mut measured)?;
+        self.check_disguised(route, &after, sides.reference, &mut sides.candidate, at)?;
         let wanted = if scored { self.machine.settings.pairs as usize } else { 1 };
         // Processes differ in the layout of their memory, so a ratio from one pair of processes may be a property of that pair.
         while measured.pairs() < wanted && measured.differs() {

@@ -171,7 +171,7 @@ impl<'p> KeptOutputs<'p> {
 }
 
 /// Checks that values have not changed since the call returned.
-fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), WorkerFault> {
+pub(super) fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), WorkerFault> {
     for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
         if let OutputValue::Tensor { layout, .. } = value
             && !kept.is_empty()
@@ -212,7 +212,7 @@ impl GraphEvaluation<'_> {
         let pairs = pair(expected, got, block, 0, CallProperties::default())?;
         let wide = self.wide_result(reference, block, *seed)?;
         let Some(wrong) = wrong_values(&pairs, at, wide.as_ref()) else { return Ok(()) };
-        let again = self.repeat(block, *seed, spec).candidate("repeating a timed call")?;
+        let again = self.repeat(block, *seed, spec, Watch::default()).candidate("repeating a timed call")?;
         let repeated = pair(&again, got, block, 0, CallProperties::default())?;
         Err(differs(&wrong, wrong_values(&repeated, at, None).is_none()).into())
     }
@@ -227,7 +227,7 @@ impl GraphEvaluation<'_> {
         at: i32,
     ) -> Result<(), Stop> {
         let SampledSuspect { block, seed, call } = suspect;
-        let again = self.repeat(block, *seed, spec).candidate("repeating a timed call")?;
+        let again = self.repeat(block, *seed, spec, Watch::default()).candidate("repeating a timed call")?;
         if !call.is_repeated_by(&again, at) {
             let wrong = format!("{} of a few elements of a timed call", call.mismatched);
             return Err(differs(&format!("{wrong} are not close to the reference's"), false).into());
@@ -239,7 +239,12 @@ impl GraphEvaluation<'_> {
     }
 
     /// Returns the reference's result for the contents of a call.
-    fn reference_result(&self, reference: &mut Worker, block: &InputBlock, seed: u64) -> Result<Returned, Stop> {
+    pub(super) fn reference_result(
+        &self,
+        reference: &mut Worker,
+        block: &InputBlock,
+        seed: u64,
+    ) -> Result<Returned, Stop> {
         self.send_inputs(reference, block, 0..1).reference("receiving inputs")?;
         reference.receive_done(self.deadline).reference("receiving inputs")?;
         self.send_call(reference, 0, seed, Watch::default()).reference("repeating a timed call")?;
@@ -249,7 +254,12 @@ impl GraphEvaluation<'_> {
     }
 
     /// Returns the reference's result in float64; `None` where it is not requested or not possible.
-    fn wide_result(&mut self, reference: &mut Worker, block: &InputBlock, seed: u64) -> Result<Option<Returned>, Stop> {
+    pub(super) fn wide_result(
+        &mut self,
+        reference: &mut Worker,
+        block: &InputBlock,
+        seed: u64,
+    ) -> Result<Option<Returned>, Stop> {
         if !self.asks_float64() {
             return Ok(None);
         }
@@ -261,13 +271,19 @@ impl GraphEvaluation<'_> {
     }
 
     /// Returns the results of a candidate for the contents of a call, in a separate process.
-    fn repeat(&self, block: &InputBlock, seed: u64, spec: &CandidateSpec) -> Result<Returned, WorkerFault> {
+    pub(super) fn repeat(
+        &self,
+        block: &InputBlock,
+        seed: u64,
+        spec: &CandidateSpec,
+        watch: Watch,
+    ) -> Result<Returned, WorkerFault> {
         let mut worker = self.fork(&format!("repeated-{seed:x}"), self.candidate.is_foreign())?;
         worker.ready(self.deadline)?;
         self.send_load(&mut worker, spec)?;
         self.receive_load(&mut worker)?;
         self.send_inputs(&mut worker, block, 0..1)?;
-        self.send_call(&mut worker, 0, seed, Watch::default())?;
+        self.send_call(&mut worker, 0, seed, watch)?;
         worker.receive_done(self.deadline)?;
         worker.receive_outputs(MAX_OUTPUT, self.deadline)
     }

@@ -84,6 +84,11 @@ impl Content {
         )
     }
 
+    /// Returns whether some or all values have magnitudes far from those that the metadata describes.
+    pub(crate) const fn is_far(self) -> bool {
+        matches!(self, Self::Spikes | Self::Large | Self::Tiny | Self::NonFinite)
+    }
+
     /// Returns the name in settings and messages.
     pub const fn name(self) -> &'static str {
         match self {

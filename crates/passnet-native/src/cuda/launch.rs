@@ -44,7 +44,7 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// Loads a cubin into the current context.
+    /// Loads a cubin, or PTX that ends with a NUL, into the current context.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Module {
     pub fn load(cubin: &[u8]) -> Result<Self, CudaError> {
         let driver = DriverFunctions::get()?;
         let mut handle = ptr::null_mut();
-        // SAFETY: a cubin is an ELF file, which contains its length; the driver copies it.
+        // SAFETY: a cubin is an ELF file, which contains its length, and PTX ends with a NUL; the driver copies it.
         #[expect(unsafe_code, reason = "call of the driver")]
         let status = unsafe { (driver.module_load_data)(&raw mut handle, cubin.as_ptr().cast()) };
         driver.check("cuModuleLoadData", status)?;

@@ -1,0 +1,94 @@
+//! Overwriting of shared memory, which keeps its content from one launch to the next.
+
+use std::{
+    ffi::{CStr, c_int},
+    sync::OnceLock,
+};
+
+use super::{
+    driver::{CudaError, DriverFunctions, LEGACY_STREAM},
+    launch::{Kernel, Module, ParameterWords, current_device},
+};
+
+const MULTIPROCESSOR_COUNT: c_int = 16;
+const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+/// Threads of a block.
+const THREADS: u32 = 1024;
+/// Number of blocks per multiprocessor. One is enough if the device runs nothing else.
+const BLOCKS: u32 = 2;
+
+/// Writes ones to all bits of the dynamic shared memory of a block. The parameter is its size in bytes.
+const CODE: &CStr = c".version 7.0
+.target sm_70
+.address_size 64
+.extern .shared .align 16 .b8 memory[];
+.visible .entry overwrite(.param .u64 size)
+{
+    .reg .pred %is_behind;
+    .reg .b32 %end, %step, %address, %thread, %first;
+    .reg .b64 %size;
+    ld.param.u64 %size, [size];
+    cvt.u32.u64 %end, %size;
+    mov.u32 %first, memory;
+    add.u32 %end, %end, %first;
+    mov.u32 %thread, %tid.x;
+    mad.lo.u32 %address, %thread, 4, %first;
+    mov.u32 %step, %ntid.x;
+    shl.b32 %step, %step, 2;
+NEXT:
+    setp.ge.u32 %is_behind, %address, %end;
+    @%is_behind bra DONE;
+    st.volatile.shared.u32 [%address], 0xffffffff;
+    add.u32 %address, %address, %step;
+    bra NEXT;
+DONE:
+    ret;
+}
+";
+
+/// The kernel, loaded into the current context.
+#[derive(Debug)]
+struct Overwriting {
+    kernel: Kernel,
+    blocks: u32,
+    bytes: u32,
+    /// Keeps the kernel loaded.
+    _module: Module,
+}
+
+impl Overwriting {
+    fn load() -> Result<Self, CudaError> {
+        let driver = DriverFunctions::get()?;
+        let device = current_device()?;
+        let attribute = |number: c_int| {
+            let mut value = 0;
+            // SAFETY: writes to a local variable.
+            #[expect(unsafe_code, reason = "call of the driver")]
+            let status = unsafe { (driver.device_get_attribute)(&raw mut value, number, device) };
+            driver.check("cuDeviceGetAttribute", status).map(|()| value.unsigned_abs())
+        };
+        let bytes = attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let module = Module::load(CODE.to_bytes_with_nul())?;
+        // So much that a multiprocessor has one block at a time, and each multiprocessor has one.
+        let kernel = module.kernel("overwrite", [THREADS, 1, 1], bytes)?;
+        Ok(Self { kernel, blocks: BLOCKS * attribute(MULTIPROCESSOR_COUNT)?, bytes, _module: module })
+    }
+}
+
+/// Overwrites the shared memory of all multiprocessors of the current device, in the order of the legacy default stream.
+///
+/// A process uses one device. The kernel is loaded at the first call.
+///
+/// # Errors
+///
+/// If the driver refuses the kernel, or reports an error of earlier asynchronous work.
+pub fn overwrite_shared_memory() -> Result<(), CudaError> {
+    static LOADED: OnceLock<Result<Overwriting, CudaError>> = OnceLock::new();
+    let loaded = LOADED.get_or_init(Overwriting::load).as_ref().map_err(Clone::clone)?;
+    let size: ParameterWords = [u64::from(loaded.bytes)].into_iter().collect();
+    // SAFETY: the parameter is the one of the code above, which accesses only its own shared memory.
+    #[expect(unsafe_code, reason = "launch of a kernel")]
+    unsafe {
+        loaded.kernel.launch([loaded.blocks, 1, 1], LEGACY_STREAM as usize, size)
+    }
+}
