@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet import _native
 from passnet._monitor import intercept
+from passnet._monitor.modes import PlainDispatchMode
 
 # Largest request that the allocator serves from segments of small blocks, in bytes.
 _SMALL = 1 << 20
 
 
-class Allocations(TorchDispatchMode):
+class Allocations(PlainDispatchMode):
     """Records the sizes of new memory that operators return, in order. All operators run."""
 
     def __init__(self) -> None:

@@ -12,10 +12,10 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from passnet import _native
 from passnet._monitor import census
+from passnet._monitor.modes import PlainDispatchMode
 
 # Operators that create or copy tensors, and operators that return properties or views. None of them computes with elements.
 PERMITTED = frozenset(
@@ -60,7 +60,7 @@ class Watch:
         return self.operators or self.poison or self.census or self.spoil
 
 
-class _Mode(TorchDispatchMode):
+class _Mode(PlainDispatchMode):
     """Observes every operator below Python, also on tensors nested in containers. All operators run."""
 
     def __init__(self, watch: Watch) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from passnet._monitor.modes import PlainDispatchMode
 from passnet._worker.tensors import InputSet
 
 _WIDE = {
@@ -24,7 +24,7 @@ class NoFloat64Error(RuntimeError):
     """The graph has no useful result in float64."""
 
 
-class _Wide(TorchDispatchMode):
+class _Wide(PlainDispatchMode):
     """Runs every operator in float64, also operators with another floating-point dtype as an argument."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
