@@ -39,10 +39,9 @@ const BOUND: f64 = 100.0;
 pub(crate) struct Pools {
     file: File,
     pools: Vec<Pool>,
-    seed: u64,
+    /// Seed of the windows of calls; `None` if each call sees the first window and the first addends.
+    seed: Option<u64>,
     windows: u64,
-    /// True if each call sees the first window and the first addends.
-    is_held: bool,
 }
 
 impl Pools {
@@ -55,7 +54,7 @@ impl Pools {
         limit: u64,
     ) -> Result<Self, BlockError> {
         let windows = window_count(metas, calls, fixed);
-        Self::build(metas, limit, (seed, windows), |meta| {
+        Self::build(metas, limit, (Some(seed), windows), |meta| {
             let more = if varies(meta, fixed) { windows - 1 } else { 0 };
             let elements = meta.numel().unwrap_or(u64::MAX).saturating_add(more);
             let shape = if more > 0 { vec![elements] } else { meta.shape.clone() };
@@ -80,7 +79,7 @@ impl Pools {
     ) -> Result<Self, BlockError> {
         let windows = window_count(metas, calls, fixed);
         let mut layouts = block.layouts(0);
-        let pools = Self::build(metas, limit, (0, windows), |meta| {
+        Self::build(metas, limit, (None, windows), |meta| {
             let mut values = match layouts.next() {
                 Some(layout) => block.read(&layout)?,
                 None => Vec::new(),
@@ -89,13 +88,12 @@ impl Pools {
             values.resize(values.len() + more as usize * size, 0);
             let addends = Some(meta).filter(|_| more > 0).and_then(Parts::of).map(|_| negative_zeros(size));
             Ok(Drawn { values, windows: more + 1, addends: addends.map(|zeros| (zeros, (None, None))) })
-        });
-        Ok(Self { is_held: true, ..pools? })
+        })
     }
 
     /// Returns pools with which each call sees the same contents.
     pub(crate) fn fixed(metas: &[TensorMeta], seed: u64, limit: u64) -> Result<Self, BlockError> {
-        Self::build(metas, limit, (seed, WINDOWS), |meta| {
+        Self::build(metas, limit, (Some(seed), WINDOWS), |meta| {
             Ok(Drawn { values: fill(meta, seed, Content::Random)?, windows: 1, addends: None })
         })
     }
@@ -103,7 +101,7 @@ impl Pools {
     fn build(
         metas: &[TensorMeta],
         limit: u64,
-        (seed, windows): (u64, u64),
+        (seed, windows): (Option<u64>, u64),
         mut make: impl FnMut(&TensorMeta) -> Result<Drawn, BlockError>,
     ) -> Result<Self, BlockError> {
         let file = memory_file()?;
@@ -130,7 +128,7 @@ impl Pools {
             pools.push(Pool { window, windows, addend });
         }
         seal(&file)?;
-        Ok(Self { file, pools, seed, windows, is_held: false })
+        Ok(Self { file, pools, seed, windows })
     }
 
     /// Returns the largest number of calls that each see a different content.
@@ -146,11 +144,11 @@ impl Pools {
     /// Returns the windows of the calls of a measurement from number `first` on.
     pub(crate) fn windows(&self, first: u64) -> Vec<Windows> {
         let of = |pool: &Pool| {
-            if self.is_held {
+            let Some(seed) = self.seed else {
                 return Windows { start: 0, step: 0, addend_start: 0, addend_step: 0 };
-            }
+            };
             // The last groups of the stream are used, because the elements of the pool come from the first groups.
-            let stream = Stream::new(self.seed, &pool.window.name);
+            let stream = Stream::new(seed, &pool.window.name);
             let [low, high, step, _] = stream.group(u64::MAX);
             let start = u64::from(low) | u64::from(high) << 32;
             // The number of windows is a power of two, so an odd step visits all windows before it repeats one.

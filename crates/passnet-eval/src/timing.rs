@@ -205,6 +205,16 @@ impl MeasurementPlan<'_> {
         Ok(call)
     }
 
+    /// Makes one block of calls of a worker outside of the rounds. Returns the outputs of its kept call, and their content ids right after
+    /// the call returned; no ids where they are not known.
+    pub(crate) fn outputs(&self, worker: &mut Worker, plan: BlockPlan) -> Result<(Sent, Vec<String>), WorkerFault> {
+        let mut side = SideTimes::default();
+        self.block(worker, plan, (0, None), &mut side)?;
+        worker.send(&WorkerRequest::Fetch, None, self.deadline)?;
+        let sent = worker.receive_sent(self.output_limit, self.deadline)?;
+        Ok((sent, if self.check_clock { side.kept } else { Vec::new() }))
+    }
+
     fn sample_seed(&self, round: usize) -> u64 {
         let [low, high, ..] = Stream::new(self.seed, "samples").group(round as u64);
         u64::from(low) | u64::from(high) << 32

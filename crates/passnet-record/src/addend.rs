@@ -19,8 +19,8 @@ pub struct Addend {
 }
 
 /// Writes to `out` the sums of `values` and of the values of `addend` from number `shift` on. Each sum is rounded once, and then limited
-/// to the bounds. NaN stays NaN. `out` and `values` must have the same length, and `addend` must not be empty. Values of types without addends are
-/// copied.
+/// to the bounds. NaN stays NaN. `out` and `values` must have the same length, and `addend` must not be empty. Values of types without
+/// addends are copied.
 #[inline]
 pub fn add(dtype: DType, values: &[u8], addend: &[u8], shift: u64, bounds: (Option<f64>, Option<f64>), out: &mut [u8]) {
     let size = dtype.size();

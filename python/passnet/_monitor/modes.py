@@ -1,4 +1,4 @@
-"""Modes that see every operator of a call, without Dynamo."""
+"""Modes that see every operator of a call, and do not import Dynamo."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ impl<'a> GraphEvaluation<'a> {
             Content::EvenOutliers | Content::OddOutliers => drawn > 1,
             _ => true,
         });
-        // Fresh memory of checked calls has NaN in every second element, and in the others in the next call. The same few results that
-        // are NaN are asked for in both, so that a kernel cannot leave them out.
+        // Fresh memory of a checked call has NaN in every second element, and that of the next call in the other elements. Both calls get
+        // the same content, so that a kernel cannot leave out the few results that are NaN.
         let twice = |content: &Content| std::iter::repeat_n(*content, 1 + usize::from(*content == Content::NonFinite));
         let contents = random.chain(adversarial.flat_map(twice));
         let has_zero_weights = has_zero_weights(self.sample.graph());
@@ -276,7 +276,7 @@ impl<'a> GraphEvaluation<'a> {
     }
 }
 
-fn skipped(content: Content) -> Remark {
+pub(super) fn skipped(content: Content) -> Remark {
     Remark::ContentSkipped { content: content.name().to_owned() }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     device::Measuring,
     error::EvalError,
     failure::{Failure, no_match},
-    inputs::Content,
+    inputs::{Content, byte_size},
     integrity,
     judge::{CallProperties, LayoutRule},
     machine::Machine,
@@ -136,6 +136,11 @@ impl<'a> GraphEvaluation<'a> {
             write_pass_directory(directory, &passes).map_err(|error| Stop::Fault(error.into()))?;
         }
         Ok(self.candidate.routes(&self.machine.settings.paths, &passes.to_string_lossy()))
+    }
+
+    /// Returns the number of bytes of one set of inputs. Inputs with invalid metadata count as empty.
+    pub(super) fn input_bytes(&self) -> u64 {
+        self.sample.metas().iter().filter_map(|meta| byte_size(meta).ok()).map(|size| size as u64).sum()
     }
 
     /// Waits for the right to measure.

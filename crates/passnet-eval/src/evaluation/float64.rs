@@ -6,10 +6,7 @@ use super::{
     context::{Float64, GraphEvaluation, MAX_OUTPUT},
     stop::{OrStop as _, Stop},
 };
-use crate::{
-    inputs::byte_size,
-    worker::{Returned, Worker, WorkerFault},
-};
+use crate::worker::{Returned, Worker, WorkerFault};
 
 /// Largest number of characters of a recorded reason.
 const REASON_CHARS: usize = 200;
@@ -56,9 +53,7 @@ impl GraphEvaluation<'_> {
         if self.draws {
             return Some("it draws random numbers".to_owned());
         }
-        let inputs: u64 =
-            self.sample.metas().iter().filter_map(|meta| byte_size(meta).ok()).map(|size| size as u64).sum();
-        let needed = (inputs + self.output_bytes).saturating_mul(GROWTH);
+        let needed = (self.input_bytes() + self.output_bytes).saturating_mul(GROWTH);
         let limit = self.machine.settings.memory_bytes;
         (limit > 0 && needed > limit).then(|| format!("it may need {needed} bytes, the limit is {limit}"))
     }

@@ -17,6 +17,8 @@ use crate::{
     accounting::{HiddenTime, SideRounds, unexplained_time},
     candidate::Route,
     failure::Failure,
+    machine::Machine,
+    pools::Pools,
     stats::{disagree, summarize},
     timing::{Measurement, MeasurementPlan, SideFault, describe, pooled},
     worker::{Worker, WorkerFault},
@@ -231,6 +233,31 @@ impl GraphEvaluation<'_> {
         }
     }
 
+    /// Returns a plan for calls with contents of these pools, without samples. Earlier calls have used `seen` windows of the pools.
+    pub(super) fn measurement_plan<'p>(
+        &'p self,
+        pools: &'p Pools,
+        seen: u64,
+        call_seed: u64,
+        seed: u64,
+    ) -> MeasurementPlan<'p> {
+        let Machine { settings, options, .. } = self.machine;
+        MeasurementPlan {
+            settings,
+            pools,
+            seen,
+            restore: self.restore,
+            overwrite: options.defences.poison,
+            call_seed,
+            seed,
+            deadline: self.deadline,
+            output_bytes: self.output_bytes,
+            output_limit: MAX_OUTPUT,
+            check_clock: options.defences.clock,
+            sample: false,
+        }
+    }
+
     /// Runs the measurement with the given number, on contents that no call has seen. The device is locked only while the sides run;
     /// results are compared afterwards.
     fn measure_once(
@@ -247,19 +274,10 @@ impl GraphEvaluation<'_> {
         // The time limit does not include the wait for other evaluations.
         self.deadline += waited;
         sides.iter().for_each(|side| side.pin(&machine.cores.timing));
+        let (call_seed, seed) = (self.timed_call_seed(number), self.seeds.seed("blocks", number));
         let plan = MeasurementPlan {
-            settings: &machine.settings,
-            pools: &contents.pools,
-            seen: contents.seen,
-            restore: self.restore,
-            overwrite: machine.options.defences.poison,
-            call_seed: self.timed_call_seed(number),
-            seed: self.seeds.seed("blocks", number),
-            deadline: self.deadline,
-            output_bytes: self.output_bytes,
-            output_limit: MAX_OUTPUT,
-            check_clock: machine.options.defences.clock,
             sample: at.is_some() && machine.settings.mode == Mode::Sound,
+            ..self.measurement_plan(&contents.pools, contents.seen, call_seed, seed)
         };
         let mut outputs = KeptOutputs::new(&contents.pools, self.guard(), at, plan.call_seed);
         let measurement = plan.run(sides, &mut |seen| outputs.enter(seen));

@@ -155,11 +155,9 @@ impl<'p> KeptOutputs<'p> {
     }
 
     fn compared(&self, CheckedRound { sent, kept, call }: CheckedRound) -> Result<Option<Suspect>, Stop> {
-        let read =
-            |sent: Sent, kept: &[String]| sent.read().and_then(|values| check_kept(&values, kept).map(|()| values));
         let ([expected, got], [of_expected, of_got]) = (sent, kept);
-        let expected = read(expected, &of_expected).reference("being timed")?;
-        let got = read(got, &of_got).candidate("being timed")?;
+        let expected = read_kept(expected, &of_expected).reference("being timed")?;
+        let got = read_kept(got, &of_got).candidate("being timed")?;
         let Some(at) = self.at else { return Ok(None) };
         let content = TimedContent { pools: self.pools, call };
         if !is_suspicious(&pair(&expected, &got, &content, 0, self.guard)?, at) {
@@ -170,8 +168,9 @@ impl<'p> KeptOutputs<'p> {
     }
 }
 
-/// Checks that values have not changed since the call returned.
-pub(super) fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), WorkerFault> {
+/// Reads values, and checks that they have not changed since the call returned.
+pub(super) fn read_kept(sent: Sent, kept: &[String]) -> Result<Returned, WorkerFault> {
+    let returned = sent.read()?;
     for (index, (value, kept)) in returned.outputs.values.iter().zip(kept).enumerate() {
         if let OutputValue::Tensor { layout, .. } = value
             && !kept.is_empty()
@@ -180,7 +179,7 @@ pub(super) fn check_kept(returned: &Returned, kept: &[String]) -> Result<(), Wor
             return Err(WorkerFault::Rewritten(index));
         }
     }
-    Ok(())
+    Ok(returned)
 }
 
 impl GraphEvaluation<'_> {

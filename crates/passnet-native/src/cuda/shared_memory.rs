@@ -69,7 +69,7 @@ impl Overwriting {
         };
         let bytes = attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let module = Module::load(CODE.to_bytes_with_nul())?;
-        // So much that a multiprocessor has one block at a time, and each multiprocessor has one.
+        // A block takes all shared memory that it can have, so a multiprocessor runs one block at a time.
         let kernel = module.kernel("overwrite", [THREADS, 1, 1], bytes)?;
         Ok(Self { kernel, blocks: BLOCKS * attribute(MULTIPROCESSOR_COUNT)?, bytes, _module: module })
     }
