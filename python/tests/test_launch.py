@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from passnet import kernels
-from passnet.kernels import _cuda
+from passnet.kernels import _cuda, _nvrtc
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -44,7 +44,7 @@ def test_without_a_gpu_triton_launches():
 
 def test_cuda_sources_become_machine_code():
     try:
-        _cuda._nvrtc()
+        _nvrtc._library()
     except kernels.KernelCompileError as error:
         pytest.skip(str(error))
     code = _cuda.machine_code(f'extern "C" __global__ {ADD_SIGNATURE};\n', ADD, "sm_90", ())

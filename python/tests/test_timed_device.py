@@ -73,7 +73,7 @@ def test_what_a_call_releases_is_overwritten(worker: Worker, write_passes: Write
     assert not seen[True]
 
 
-SHARED = """
+MARKS = """
 import torch
 
 from passnet import kernels
@@ -89,11 +89,13 @@ def replacement_args(x):
 
 SOURCE = '''
 __global__ void leave(const float* x, float* out, float* before, int64_t n) {
-    __shared__ volatile int left[8192];
+    MEMORY volatile int left[SIZE];
     const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    const int found = left[8000];
+    // The place is not known to the compiler, so the array is in memory.
+    const int64_t place = SIZE - 2 + x[0];
+    const int found = left[place];
     __syncthreads();
-    left[8000] = 1234567;
+    left[place] = 1234567;
     if (i < n) {
         out[i] = x[i];
         before[i] = found == 1234567 ? 7.0f : 0.0f;
@@ -117,8 +119,12 @@ def replacement_func():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 # One block, and several blocks for each multiprocessor.
 @pytest.mark.parametrize("count", [256, 1 << 18])
-def test_shared_memory_is_overwritten(worker: Worker, write_passes: WritePasses, count: int):
-    directory = write_passes(scratch=SHARED)
+# Shared memory, and stacks below and above the size that is always overwritten.
+@pytest.mark.parametrize(("memory", "size"), [("__shared__", 8192), ("", 64), ("", 1000)])
+def test_memory_of_threads_is_overwritten(
+    worker: Worker, write_passes: WritePasses, memory: str, size: int, count: int
+):
+    directory = write_passes(scratch=MARKS.replace("MEMORY", memory).replace("SIZE", str(size)))
     pattern = trace(lambda x: (torch.sin(x), torch.cos(x)))
     loaded = worker.load(pattern, device="cuda:0", kind="passes", dir=str(directory), compiled=False)
     assert loaded["type"] == "loaded" and loaded["passes"][0]["matches"] == 1, loaded
@@ -132,7 +138,7 @@ def test_shared_memory_is_overwritten(worker: Worker, write_passes: WritePasses,
             # Blocks that follow others on the same multiprocessor find what these left.
             seen[overwrite] += int((before[:256] == 7).all())
     if not seen[False]:
-        pytest.skip("shared memory was not kept: the test shows nothing")
+        pytest.skip("the memory was not kept: the test shows nothing")
     assert not seen[True]
 
 

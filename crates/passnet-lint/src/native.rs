@@ -1,4 +1,4 @@
-//! C++ and CUDA sources: a token scan, not a parser.
+//! C++ sources: a token scan, not a parser. CUDA sources have rules of their own, in `device`.
 //!
 //! The scan knows scopes of variables and conditions of the preprocessor, but no types. It follows the principle of the other
 //! rules. A name may be called if the source defines it wherever the call is compiled, or if the name is on a list. A name that
@@ -9,6 +9,7 @@
 mod calls;
 mod constants;
 mod definitions;
+mod device;
 mod guards;
 mod macros;
 mod names;
@@ -41,7 +42,14 @@ const VECTORS: &str = include_str!("../../../python/passnet/kernels/vectors.hpp"
 
 const VECTORS_DIRECTIVE: &str = "#include <passnet/vectors.hpp>";
 
-/// Scans a source. `defined` are the names of types that compiler flags define.
+/// Scans a source in CUDA C++.
+pub(super) fn scan_device(text: &str) -> Vec<(Span, ScanFinding)> {
+    let mut found = device::scan(text);
+    found.truncate(MAX_FOUND);
+    found
+}
+
+/// Scans a source in C++. `defined` are the names of types that compiler flags define.
 pub(super) fn scan<'t>(text: &'t str, defined: impl IntoIterator<Item = &'t str>) -> Vec<(Span, ScanFinding)> {
     let is_used = match tokenize(text) {
         Ok((_, directives, _)) => directives.iter().any(|directive| directive.text == VECTORS_DIRECTIVE),

@@ -8,10 +8,12 @@ mod driver;
 mod gather;
 mod launch;
 mod shared_memory;
+mod stacks;
 mod timer;
 
 pub use driver::CudaError;
 pub use gather::Gather;
 pub use launch::{Grid, Kernel, Module, ParameterWords, current_device};
 pub use shared_memory::overwrite_shared_memory;
+pub use stacks::{note_stack, overwrite_stacks};
 pub use timer::{Timer, overwrite, synchronize};

@@ -71,17 +71,30 @@ fn every_spelling_of_a_clock_is_refused() {
 #[test]
 fn inline_assembly_cannot_end_the_function_and_declare_memory() {
     for statement in [
-        "ret; } .global .b32 hidden; .visible .entry other() {",
+        "ret; } .global .b32 hidden; .visible .entry other() { st.global.u32 [hidden], 1;",
         ".global .b32 hidden;",
         "{ .global .align 4 .b8 hidden[8]; }",
         ".extern .func (.param .b32 r) vprintf; call (r), vprintf, (r);",
         "call (%rd1), %rd2, ();",
         "st.global.u32 [0x7f0000000000], %r1;",
         "st.u32 [%rd99], %r1;",
+        // The stack of the thread that was in this place before.
+        "ld.local.u32 %r1, [64];",
         "#include \"x\"",
     ] {
         assert!(judge(&with(statement)).is_err(), "{statement}");
     }
+}
+
+#[test]
+fn a_variable_that_nothing_names_is_accepted() {
+    let with_global =
+        |more: &str| with("ret;").replacen(".visible", &format!(".global .b8 zero;\n{more}\n.visible"), 1);
+    assert_eq!(judge(&with_global("")), Ok(()));
+    for use_ in [".global .u64 place = generic(zero);", ".extern .global .b8 other;"] {
+        assert_eq!(judge(&with_global(use_)).unwrap_err()[0].rule.name(), "sections", "{use_}");
+    }
+    assert!(judge(&with_global("").replacen("ret;", "st.global.u8 [zero], 1; ret;", 1)).is_err());
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl<'py> Temporaries<'py> {
                 overwrite_all(block);
             }
             if self.on_device {
-                cuda::overwrite_shared_memory().map_err(cuda_error)?;
+                cuda::overwrite_shared_memory().and_then(|()| cuda::overwrite_stacks()).map_err(cuda_error)?;
             }
         }
         self.ns += monotonic_ns() - begin;

@@ -35,8 +35,8 @@ pub(super) enum Api {
     Config,
     /// `torch.fx.wrap`.
     Wrap,
-    /// Compiles a native kernel from a source.
-    Native,
+    /// Compiles a native kernel from a source, for the CPU or for a device.
+    Native { is_device: bool },
 }
 
 /// Names of element types in `torch`.
@@ -391,7 +391,7 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("functools", "partial") => Api::Partial,
         ("collections", "namedtuple") => Api::NamedTuple,
         ("dataclasses", "field") => Api::Field,
-        ("passnet.kernels", "cpp" | "cuda") => Api::Native,
+        ("passnet.kernels", name @ ("cpp" | "cuda")) => Api::Native { is_device: name == "cuda" },
         ("passnet.kernels", "require") => Api::Inspect,
         ("passnet.kernels", "copy") => Api::Copy,
         ("passnet.kernels", "with_strides") => Api::CreateLike,

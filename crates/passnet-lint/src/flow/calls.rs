@@ -195,7 +195,7 @@ impl<'a> Flow<'a> {
         self.check_pure_api(frame, call, path, kind);
         match kind {
             Api::Compute if path == "typing.cast" => return self.cast(frame, call),
-            Api::Native => return self.native_call(frame, call),
+            Api::Native { is_device } => return self.native_call(frame, call, is_device),
             Api::Wrap => return self.wrap_call(frame, call),
             Api::Reduce => return self.reduce(frame, call),
             Api::Partial => return self.partial(frame, call),
@@ -240,7 +240,9 @@ impl<'a> Flow<'a> {
                 self.check_plain_arguments(frame, call, &called, "a configuration");
                 Value::Plain
             }
-            Api::Native | Api::Wrap | Api::Reduce | Api::Partial | Api::Iterate | Api::NamedTuple => Value::Nothing,
+            Api::Native { .. } | Api::Wrap | Api::Reduce | Api::Partial | Api::Iterate | Api::NamedTuple => {
+                Value::Nothing
+            }
         }
     }
 

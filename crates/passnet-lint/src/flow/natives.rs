@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<'a> Flow<'a> {
-    /// Checks `passnet.kernels.cpp(...)` at module level. Sources have to be constant texts, and are scanned.
-    pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+    /// Checks `passnet.kernels.cpp(...)` or `passnet.kernels.cuda(...)` at module level. Sources have to be constant texts, and are scanned.
+    pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall, is_device: bool) -> Value {
         if frame.function.is_some() {
             let subject = "a call inside a function".to_owned();
             return self.report(frame.module, call, &NativeSource { subject });
@@ -20,7 +20,12 @@ impl<'a> Flow<'a> {
         match source.and_then(|expr| Some((expr, self.constant_text(frame, expr)?))) {
             // A text has the same findings in each round, so the scan runs in the last round only.
             Some((expr, text)) if self.reporting => {
-                for (place, found) in native::scan(&text, self.defined_types(frame, call)) {
+                let found = if is_device {
+                    native::scan_device(&text)
+                } else {
+                    native::scan(&text, self.defined_types(frame, call))
+                };
+                for (place, found) in found {
                     self.report_native(frame, expr, place, &found);
                 }
             }

@@ -13,6 +13,9 @@ fn names(table: &'static str) -> Names {
 /// Headers of mathematics, integers, algorithms, containers, SIMD and half types.
 static HEADERS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/headers.txt")));
 
+/// Further headers for CUDA.
+static DEVICE_HEADERS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/device_headers.txt")));
+
 /// Names that give access to the system, or keep state. They are refused when called, defined or used as values. All such
 /// functions of the allowed headers are among them.
 static DENIED: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/denied.txt")));
@@ -60,6 +63,11 @@ static STD_TYPES: LazyLock<Names> = LazyLock::new(|| names(include_str!("../name
 static MEMBERS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/members.txt")));
 
 static FLAGS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/flags.txt")));
+
+/// Returns whether a CUDA source may include a header. `header` has its angle brackets.
+pub(super) fn is_device_header(header: &str) -> bool {
+    HEADERS.contains(header) || DEVICE_HEADERS.contains(header)
+}
 
 pub(super) fn is_denied(name: &str) -> bool {
     DENIED.contains(name) || DENIED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

@@ -2,10 +2,12 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Allows C++ and CUDA sources to call functions they define, mathematics, intrinsics, and those parts of `std` that
+/// Allows C++ sources to call functions they define, mathematics, intrinsics, and those parts of `std` that
 /// do not access the system. Lambdas, functors and function templates can be called, too. Rejects assembly,
 /// declarations without a definition, functions used as values, types of functions, and numeric escapes. A definition
 /// inside of `#if` counts only for code under the same condition.
+///
+/// CUDA sources may call everything except assembly, clocks, `printf` and `malloc`, because the rules for PTX decide.
 ///
 /// ## Why
 ///

@@ -43,6 +43,7 @@ pub(super) struct DriverFunctions {
     pub(super) event_destroy: unsafe extern "C" fn(Handle) -> Status,
     pub(super) event_elapsed: unsafe extern "C" fn(*mut f32, Handle, Handle) -> Status,
     pub(super) event_record: unsafe extern "C" fn(Handle, Handle) -> Status,
+    pub(super) func_get_attribute: unsafe extern "C" fn(*mut c_int, c_int, Handle) -> Status,
     pub(super) func_set_attribute: unsafe extern "C" fn(Handle, c_int, c_int) -> Status,
     pub(super) get_error_name: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
     pub(super) launch_kernel: unsafe extern "C" fn(
@@ -112,6 +113,7 @@ impl DriverFunctions {
                 event_destroy: symbol(library, c"cuEventDestroy_v2")?,
                 event_elapsed: symbol(library, c"cuEventElapsedTime")?,
                 event_record: symbol(library, c"cuEventRecord")?,
+                func_get_attribute: symbol(library, c"cuFuncGetAttribute")?,
                 func_set_attribute: symbol(library, c"cuFuncSetAttribute")?,
                 get_error_name: symbol(library, c"cuGetErrorName")?,
                 launch_kernel: symbol(library, c"cuLaunchKernel")?,

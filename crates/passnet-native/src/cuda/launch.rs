@@ -7,6 +7,7 @@ use std::{
 
 use super::driver::{CudaError, DriverFunctions, Handle};
 
+const LOCAL_SIZE_BYTES: c_int = 3;
 const MAX_DYNAMIC_SHARED_BYTES: c_int = 8;
 /// Shared memory that a kernel may use without a request, in bytes.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
@@ -27,6 +28,16 @@ pub fn current_device() -> Result<i32, CudaError> {
     let status = unsafe { (driver.ctx_get_device)(&raw mut device) };
     driver.check("cuCtxGetDevice", status)?;
     Ok(device)
+}
+
+/// Returns an attribute of a device that is a number of at least 0. `number` is a `CUdevice_attribute`.
+pub(super) fn device_attribute(device: i32, number: c_int) -> Result<u32, CudaError> {
+    let driver = DriverFunctions::get()?;
+    let mut value = 0;
+    // SAFETY: writes to a local variable.
+    #[expect(unsafe_code, reason = "call of the driver")]
+    let status = unsafe { (driver.device_get_attribute)(&raw mut value, number, device) };
+    driver.check("cuDeviceGetAttribute", status).map(|()| value.unsigned_abs())
 }
 
 /// Machine code on the device.
@@ -124,6 +135,15 @@ impl Kernel {
     #[expect(unsafe_code, reason = "a handle is trusted")]
     pub unsafe fn from_handle(function: usize, block: [u32; 3], shared_bytes: u32) -> Result<Self, CudaError> {
         Ok(Self { driver: DriverFunctions::get()?, function: function as Handle, block, shared_bytes })
+    }
+
+    /// Returns the bytes of local memory that a thread uses.
+    pub(super) fn local_bytes(&self) -> Result<u32, CudaError> {
+        let mut bytes = 0;
+        // SAFETY: the function stays loaded as long as the kernel is used; the result goes to a local variable.
+        #[expect(unsafe_code, reason = "call of the driver")]
+        let status = unsafe { (self.driver.func_get_attribute)(&raw mut bytes, LOCAL_SIZE_BYTES, self.function) };
+        self.driver.check("cuFuncGetAttribute", status).map(|()| bytes.unsigned_abs())
     }
 
     /// Launches the kernel on `stream`. An empty grid launches nothing.

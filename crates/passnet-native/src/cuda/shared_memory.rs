@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    driver::{CudaError, DriverFunctions, LEGACY_STREAM},
-    launch::{Kernel, Module, ParameterWords, current_device},
+    driver::{CudaError, LEGACY_STREAM},
+    launch::{Kernel, Module, ParameterWords, current_device, device_attribute},
 };
 
 const MULTIPROCESSOR_COUNT: c_int = 16;
@@ -58,20 +58,12 @@ struct Overwriting {
 
 impl Overwriting {
     fn load() -> Result<Self, CudaError> {
-        let driver = DriverFunctions::get()?;
         let device = current_device()?;
-        let attribute = |number: c_int| {
-            let mut value = 0;
-            // SAFETY: writes to a local variable.
-            #[expect(unsafe_code, reason = "call of the driver")]
-            let status = unsafe { (driver.device_get_attribute)(&raw mut value, number, device) };
-            driver.check("cuDeviceGetAttribute", status).map(|()| value.unsigned_abs())
-        };
-        let bytes = attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let bytes = device_attribute(device, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let module = Module::load(CODE.to_bytes_with_nul())?;
         // A block takes all shared memory that it can have, so a multiprocessor runs one block at a time.
         let kernel = module.kernel("overwrite", [THREADS, 1, 1], bytes)?;
-        Ok(Self { kernel, blocks: BLOCKS * attribute(MULTIPROCESSOR_COUNT)?, bytes, _module: module })
+        Ok(Self { kernel, blocks: BLOCKS * device_attribute(device, MULTIPROCESSOR_COUNT)?, bytes, _module: module })
     }
 }
 

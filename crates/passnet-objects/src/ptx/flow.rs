@@ -57,8 +57,7 @@ pub(super) fn check(module: &PtxModule<'_>, function: &PtxFunction<'_>, findings
                 "`{operation}` in `{name}` stores the address of a constant, which leaves the function with it"
             ));
         }
-        let is_confined =
-            parts.iter().any(|part| matches!(*part, "param" | "local" | "shared" | "shared::cta" | "const"));
+        let is_confined = parts.iter().any(|part| matches!(*part, "param" | "shared" | "shared::cta" | "const"));
         let is_access = is_write || matches!(parts[0], "ld" | "ldu" | "cp");
         if is_access && !is_confined {
             for address in &addresses {
@@ -93,6 +92,10 @@ fn sources<'a>(module: &PtxModule<'a>, function: &PtxFunction<'a>) -> BTreeMap<&
         let mut has_changed = false;
         for statement in &function.statements {
             let Some((operation, operands)) = operation(statement) else { continue };
+            // A declaration gives no value to what it declares.
+            if operation.starts_with('.') {
+                continue;
+            }
             let (targets, rest) = split(operands);
             let from = match base(operation) {
                 // A value from memory was not computed by this function, so it counts as given.

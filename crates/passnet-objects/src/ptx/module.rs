@@ -16,6 +16,8 @@ pub(super) struct PtxModule<'a> {
     /// Variables of shared memory.
     pub(super) shared: BTreeSet<&'a str>,
     pub(super) functions: Vec<PtxFunction<'a>>,
+    /// Words in the values of variables, which may be names of other variables.
+    in_values: BTreeSet<&'a str>,
     /// Other statements at the top level.
     others: Vec<Vec<&'a str>>,
 }
@@ -33,6 +35,13 @@ impl PtxModule<'_> {
     /// Returns whether a function may be called: the module has its body, or the function only ends the launch.
     pub(super) fn may_call(&self, name: &str) -> bool {
         name == ASSERTION || self.functions.iter().any(|function| !function.is_entry && function.name == name)
+    }
+
+    /// Returns whether a function or the value of another variable names a variable. Headers define many constants that a kernel does not
+    /// use. Those that are zero look like variables.
+    fn is_in_use(&self, name: &str) -> bool {
+        let mut statements = self.functions.iter().flat_map(|function| &function.statements);
+        self.in_values.contains(name) || statements.any(|statement| statement.contains(&name))
     }
 
     pub(super) fn is_assertion(name: &str) -> bool {
@@ -122,6 +131,7 @@ fn is_list(directive: &str) -> bool {
 /// Adds the declaration in a statement at the top level to the module.
 fn declare<'a>(module: &mut PtxModule<'a>, head: &[&'a str], value: &[&'a str]) {
     let has = |word: &str| head.contains(&word);
+    module.in_values.extend(value);
     let name = head.iter().rev().find(|token| is_identifier(token)).copied().unwrap_or_default();
     let is_linked = has(".extern") || has(".common") || has(".managed");
     if has(".shared") {
@@ -146,7 +156,9 @@ pub(super) fn check(module: &PtxModule<'_>, findings: &mut Vec<ObjectFinding>) {
             continue;
         }
         if head.contains(&".global") {
-            findings.push(writable_memory(name));
+            if module.is_in_use(name) || head.contains(&".extern") {
+                findings.push(writable_memory(name));
+            }
         } else {
             let message = format!("`{}`: a kernel declares functions, shared memory and constants", head.join(" "));
             findings.push(ObjectFinding::new(ObjectRule::Sections, message));

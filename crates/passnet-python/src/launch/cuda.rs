@@ -83,6 +83,7 @@ impl CudaLauncher {
             return Err(PyValueError::new_err("the kernel was not loaded"));
         };
         let kernel = loaded.module.kernel(&self.signature.name, block, shared_bytes).map_err(cuda_error)?;
+        cuda::note_stack(&kernel).map_err(cuda_error)?;
         loaded.kernels.push((block, shared_bytes, kernel));
         Ok(kernel)
     }
