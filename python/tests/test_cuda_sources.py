@@ -26,7 +26,7 @@ def code_of(source: str) -> bytes:
 @pytest.mark.parametrize(
     "source",
     [
-        f"#include <cstdint>\n#include <cmath>\n{HEAD}{{ uint8_t u = 3; out[0] = expf(x[0]) + u; }}",
+        f"#include <cstdint>\n#include <cmath>\n{HEAD}{{ uint8_t u = 3; out[0] = x[0] < INFINITY ? expf(x[0]) + u : M_PI; }}",
         f"#include <cfloat>\n#include <limits.h>\n{HEAD}{{ out[0] = n < INT_MAX ? -FLT_MAX : FLT_EPSILON; }}",
         f"extern __shared__ float s[];\n{HEAD}{{ s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); out[0] = s[n]; }}",
     ],

@@ -15,7 +15,6 @@ SOURCE = r"""
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cmath>
-#include <limits>
 
 namespace cg = cooperative_groups;
 
@@ -25,7 +24,7 @@ __global__ void softmax_rows(const float* x, float* out, int64_t rows, int64_t c
     const int64_t row = blockIdx.x * (int64_t)warp.meta_group_size() + warp.meta_group_rank();
     if (row >= rows) return;
     const float* from = x + row * cols;
-    float largest = -std::numeric_limits<float>::infinity();
+    float largest = -INFINITY;
     for (int64_t i = warp.thread_rank(); i < cols; i += warp.size()) largest = fmaxf(largest, from[i]);
     largest = cg::reduce(warp, largest, cg::greater<float>());
     float sum = 0.0f;

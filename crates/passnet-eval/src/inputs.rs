@@ -6,6 +6,7 @@ mod non_finite;
 mod outliers;
 mod real;
 mod rows;
+mod segments;
 mod steps;
 
 use std::num::NonZero;
@@ -15,13 +16,14 @@ use discrete::common_indices;
 pub(crate) use discrete::is_fixed;
 use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
+pub(crate) use real::rounded;
 use real::{Real, literal};
 pub(crate) use steps::constants_of;
 
 use crate::philox::{BATCH, Stream};
 
-/// Deviation of outliers in deviations of `wide` contents.
-const OUTLIER: f64 = 2.0;
+/// Deviation of random values in deviations of the metadata.
+const SCALE: f64 = 0.2;
 
 /// Tensors with more elements than this are filled by several threads.
 const PARALLEL_ELEMENTS: usize = 1 << 20;
@@ -74,6 +76,7 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
 /// Properties of all inputs of a graph. Some contents of an input depend on the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct AllInputs<'a> {
+    metas: &'a [TensorMeta],
     /// Number of valid indices in all dimensions.
     indices: i64,
     /// True if a tensor of random values has more than one row.
@@ -83,8 +86,9 @@ pub(crate) struct AllInputs<'a> {
 }
 
 impl<'a> AllInputs<'a> {
-    pub(crate) fn of(metas: &[TensorMeta], constants: &'a [f64]) -> Self {
+    pub(crate) fn of(metas: &'a [TensorMeta], constants: &'a [f64]) -> Self {
         Self {
+            metas,
             indices: common_indices(metas),
             has_rows: metas.iter().any(|meta| is_drawn(meta) && rows::has_rows(meta)),
             constants,
@@ -116,7 +120,7 @@ pub(crate) fn fill_among(
 ) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
-    let changes = content == Content::Discrete && is_fixed(meta);
+    let changes = content.is_discrete() && is_fixed(meta);
     if meta.dtype.is_int()
         && let (Some(min), Some(max), false) = (meta.min_val, meta.max_val, changes)
     {
@@ -131,20 +135,18 @@ pub(crate) fn fill_among(
         }
     }
     if changes {
-        discrete::fill(meta, stream, all.indices, &mut out);
+        discrete::fill(meta, stream, content, all.indices, &mut out);
         return Ok(out);
     }
     match meta.dtype {
-        DType::Float64 => fill_real::<f64>(meta, stream, content, all, &mut out),
-        DType::Float32 => fill_real::<f32>(meta, stream, content, all, &mut out),
-        DType::Float16 => fill_real::<f16>(meta, stream, content, all, &mut out),
-        DType::BFloat16 => fill_real::<bf16>(meta, stream, content, all, &mut out),
+        DType::Float64 => fill_real::<f64>(meta, seed, content, all, &mut out),
+        DType::Float32 => fill_real::<f32>(meta, seed, content, all, &mut out),
+        DType::Float16 => fill_real::<f16>(meta, seed, content, all, &mut out),
+        DType::BFloat16 => fill_real::<bf16>(meta, seed, content, all, &mut out),
         _ => fill_by_type(meta, stream, content, &mut out),
     }
-    if is_drawn(meta) && content.has_outliers(number) {
-        let rule = FloatRule::of(meta, Content::Wide);
-        let value = |normal| rule.within(OUTLIER * normal * rule.std.max(1.0) + rule.mean, normal, 100.0);
-        outliers::place(meta, seed, stream, &mut out, value);
+    if meta.dtype.is_float() && outliers::has_outliers(content, number, seed, all.metas) {
+        outliers::change(meta, seed, content, &mut out);
     }
     non_finite::place(meta, stream, content, &mut out);
     Ok(out)
@@ -230,7 +232,8 @@ fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     });
 }
 
-fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+fn fill_real<R: Real>(meta: &TensorMeta, seed: u64, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+    let stream = Stream::new(seed, &meta.name);
     let rule = FloatRule { constants: all.constants, ..FloatRule::of(meta, content) };
     in_parallel(out, R::SIZE, |first, part| {
         let mut normals = [[0.0; 4]; BATCH];
@@ -250,6 +253,11 @@ fn fill_real<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, all: 
     }
     if is_drawn(meta) && matches!(content, Content::Uneven | Content::Spikes) {
         rows::change::<R>(meta, stream, (content, all.has_rows), out, |value| rule.within(value, 0.0, R::SPIKE));
+    }
+    if is_drawn(meta) && content == Content::Segments {
+        let shift = segments::SHIFT * rule.std * SCALE;
+        let inside = |value| rule.within((value - rule.mean) * segments::FACTOR + rule.mean + shift, 0.0, 100.0);
+        segments::change::<R>(meta, seed, out, inside);
     }
 }
 
@@ -275,16 +283,6 @@ fn reverse_middle(out: &mut [u8], size: usize) {
         let (head, tail) = out.split_at_mut(high * size);
         head[low * size..(low + 1) * size].swap_with_slice(&mut tail[..size]);
         (low, high) = (low + 1, high - 1);
-    }
-}
-
-/// Returns the nearest number of a floating-point type; other types keep the value.
-pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
-    match dtype {
-        DType::Float32 => <f32 as Real>::round(value),
-        DType::Float16 => <f16 as Real>::round(value),
-        DType::BFloat16 => <bf16 as Real>::round(value),
-        _ => value,
     }
 }
 
@@ -336,16 +334,18 @@ impl<'a> FloatRule<'a> {
             return self.within(value, normal, 100.0);
         }
         // The value is rounded after each operation, as in arithmetic of the type itself.
-        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * 0.2);
+        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * SCALE);
         let random = R::round(scaled + self.mean);
         match self.content {
             Content::Random
             | Content::Varied
             | Content::Spikes
+            | Content::Segments
             | Content::Outliers
             | Content::EvenOutliers
             | Content::OddOutliers
             | Content::Discrete
+            | Content::Divided
             | Content::NearDuplicate
             | Content::NonFinite
             | Content::FarPositive

@@ -15,7 +15,13 @@ from passnet.kernels._errors import KernelCompileError
 
 # Headers that NVRTC lacks. It has the functions of mathematics without a header, and the types stand before the source.
 _HEADERS = {
-    **dict.fromkeys(("cmath", "math.h", "cstdint", "stdint.h", "cstddef", "stddef.h"), ""),
+    **dict.fromkeys(("cstdint", "stdint.h", "cstddef", "stddef.h"), ""),
+    **dict.fromkeys(
+        ("cmath", "math.h"),
+        "#pragma once\n"
+        "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n#define M_PI 3.14159265358979323846\n"
+        "#define M_SQRT1_2 0.70710678118654752440\n#define M_SQRT2 1.41421356237309504880\n",
+    ),
     **dict.fromkeys(
         ("cfloat", "float.h"),
         "#pragma once\n"

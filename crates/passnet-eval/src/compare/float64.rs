@@ -8,7 +8,7 @@ use passnet_record::{AgainstFloat64, DType, Deviation};
 
 use super::{
     element::{Element, FIRST_TOLERANCE, Ladder},
-    loose::{FLOOR, loose_bound},
+    loose::{floor, loose_bound},
 };
 
 /// Factor by which a candidate may be further from float64 than eager is, because results of equal quality differ by chance. It applies
@@ -128,7 +128,7 @@ fn judge<E: Rounded>(dtype: DType, candidate: &[u8], eager: &[u8], float64: &[u8
     }
     let (candidate, eager) = (of_candidate.deviation(elements), of_eager.deviation(elements));
     // Without a cap, a candidate could be as wrong as eager mode is where eager loses all digits.
-    let cap = loose_bound(dtype).map_or(0.0, |bound| FLOOR.max(bound * scale));
+    let cap = loose_bound(dtype).map_or(0.0, |bound| floor(dtype).max(bound * scale));
     let accepted = same_kind && of_candidate.max <= cap && is_no_worse(&candidate, &eager);
     AgainstFloat64 { eager, candidate, accepted }
 }

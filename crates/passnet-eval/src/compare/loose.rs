@@ -63,7 +63,7 @@ impl LooseTerms {
 /// [`loose_bound`] for inputs of ordinary magnitudes.
 const fn near_bound(dtype: DType) -> Option<f64> {
     match dtype {
-        DType::Float64 => Some(1e-6),
+        DType::Float64 => Some(1e-9),
         DType::Float32 => Some(1e-3),
         DType::Float16 => Some(1e-2),
         DType::BFloat16 => Some(3e-2),
@@ -74,7 +74,7 @@ const fn near_bound(dtype: DType) -> Option<f64> {
 /// Allowed difference relative to the tensor's largest finite reference magnitude; `None` for exact types.
 pub const fn loose_bound(dtype: DType) -> Option<f64> {
     match dtype {
-        DType::Float64 => Some(1e-6),
+        DType::Float64 => Some(1e-9),
         DType::Float32 => Some(1e-2),
         DType::Float16 | DType::BFloat16 => Some(5e-2),
         _ => None,
@@ -86,8 +86,14 @@ pub const fn loose_bound(dtype: DType) -> Option<f64> {
 /// away by orders of magnitude.
 pub const NOISE: f64 = 16.0;
 
-/// Smallest allowed difference, so that rounding noise around an exact zero is accepted.
-pub(super) const FLOOR: f64 = 1e-5;
+/// Returns the smallest allowed difference, so that rounding noise around an exact zero is accepted.
+pub(super) const fn floor(dtype: DType) -> f64 {
+    match dtype {
+        // Arithmetic in float32 is no rounding noise here.
+        DType::Float64 => 1e-9,
+        _ => 1e-5,
+    }
+}
 
 /// Judges all elements whose reference is finite. Elements with another reference are judged according to [`Exceptional`]. Exact types
 /// must be equal. Integers that may be converted from NaN are not compared, because this conversion is undefined.
@@ -143,7 +149,7 @@ impl LooseRule {
             let scale =
                 if is_strict { largest.min(typical(E::elements(reference).map(E::magnitude))) } else { largest };
             let most = loose_bound(dtype).unwrap_or(bound) * largest;
-            FLOOR.max(bound * scale).max(most.min(NOISE * between))
+            floor(dtype).max(bound * scale).max(most.min(NOISE * between))
         });
         Self { allowed, relative: bound.filter(|_| is_strict).unwrap_or(0.0), exceptional, is_strict }
     }

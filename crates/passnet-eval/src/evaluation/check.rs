@@ -10,7 +10,7 @@ use super::{
 use crate::{
     block::{BlockError, InputBlock},
     failure::Failure,
-    inputs::{Content, byte_size, constants_of, is_drawn, is_fixed},
+    inputs::{Content, byte_size, constants_of, is_fixed},
     integrity,
     judge::{
         Agreement, CallProperties, LooseRound, Pair, RoundTally, Witnesses, judge_loosely, pair, remarks, same_bytes,
@@ -77,11 +77,11 @@ impl<'a> GraphEvaluation<'a> {
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
         let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
         let metas = self.sample.metas();
-        let drawn = metas.iter().filter(|meta| is_drawn(meta)).count();
+        let floats = metas.iter().filter(|meta| meta.dtype.is_float()).count();
         let adversarial = adversarial.iter().filter(|content| match content {
-            Content::Discrete => metas.iter().any(is_fixed),
+            Content::Discrete | Content::Divided => metas.iter().any(is_fixed),
             // With a single tensor, `outliers` asks the same.
-            Content::EvenOutliers | Content::OddOutliers => drawn > 1,
+            Content::EvenOutliers | Content::OddOutliers => floats > 1,
             _ => true,
         });
         // Fresh memory of a checked call has NaN in every second element, and that of the next call in the other elements. Both calls get
@@ -174,7 +174,7 @@ impl<'a> GraphEvaluation<'a> {
             let got = candidate.receive_outputs(limit, self.deadline);
             let Some(expected) = expected else { continue };
             // The shapes of a graph may depend on integers, but a pass is made for one shape.
-            if round.content == Content::Discrete && shapes(&expected) != self.shapes {
+            if round.content.is_discrete() && shapes(&expected) != self.shapes {
                 self.report.evidence.notes.push(skipped(round.content));
                 match got {
                     Ok(_) | Err(WorkerFault::Failed(_)) => continue,

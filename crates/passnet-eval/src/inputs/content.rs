@@ -16,14 +16,18 @@ pub enum Content {
     Steps,
     /// Like `Random`, with very large values in a few rows.
     Spikes,
+    /// Like `Random`, but in a segment of each long dimension, values have another mean and a smaller deviation.
+    Segments,
     /// Like `Random`, with a small block of values as in `Wide` in each tensor.
     Outliers,
-    /// Like `Outliers`, with a block in every second tensor only, from the first one on.
+    /// Like `Outliers`, with single elements in place of blocks, and in a random half of the tensors only. Constants change there too.
     EvenOutliers,
-    /// Like `EvenOutliers`, with blocks in the other tensors.
+    /// Like `EvenOutliers`, in the other tensors.
     OddOutliers,
     /// Like `Random`, but integers and bools that the metadata fixes vary as well.
     Discrete,
+    /// Like `Discrete`, but rows begin as in the metadata, or with equal bools, and change at one place.
+    Divided,
     /// A thousand times the random values, within the type's range.
     Large,
     /// The random values, all with a negative sign.
@@ -48,16 +52,18 @@ impl Content {
     pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 15] = [
+    pub const ADVERSARIAL: [Self; 17] = [
         Self::Varied,
         Self::Wide,
         Self::Uneven,
         Self::Steps,
         Self::Spikes,
+        Self::Segments,
         Self::Outliers,
         Self::EvenOutliers,
         Self::OddOutliers,
         Self::Discrete,
+        Self::Divided,
         Self::Zeros,
         Self::Large,
         Self::Negative,
@@ -66,21 +72,22 @@ impl Content {
         Self::NonFinite,
     ];
 
-    /// Returns whether the input with the given number has outliers.
-    pub(super) const fn has_outliers(self, number: usize) -> bool {
-        match self {
-            Self::Outliers => true,
-            Self::EvenOutliers => number.is_multiple_of(2),
-            Self::OddOutliers => !number.is_multiple_of(2),
-            _ => false,
-        }
+    /// Returns whether integers and bools vary that the metadata fixes.
+    pub(crate) const fn is_discrete(self) -> bool {
+        matches!(self, Self::Discrete | Self::Divided)
     }
 
     /// Returns whether all values have ordinary magnitudes, but not those that the metadata describes.
     pub(crate) const fn is_near(self) -> bool {
         matches!(
             self,
-            Self::Wide | Self::Uneven | Self::Steps | Self::Outliers | Self::EvenOutliers | Self::OddOutliers
+            Self::Wide
+                | Self::Uneven
+                | Self::Steps
+                | Self::Segments
+                | Self::Outliers
+                | Self::EvenOutliers
+                | Self::OddOutliers
         )
     }
 
@@ -98,10 +105,12 @@ impl Content {
             Self::Uneven => "uneven",
             Self::Steps => "steps",
             Self::Spikes => "spikes",
+            Self::Segments => "segments",
             Self::Outliers => "outliers",
             Self::EvenOutliers => "even_outliers",
             Self::OddOutliers => "odd_outliers",
             Self::Discrete => "discrete",
+            Self::Divided => "divided",
             Self::Zeros => "zeros",
             Self::Large => "large",
             Self::Negative => "negative",

@@ -5,7 +5,10 @@
 
 use passnet_record::{DType, TensorMeta, TensorValue};
 
-use super::real::{literal, store};
+use super::{
+    content::Content,
+    real::{literal, store},
+};
 use crate::philox::Stream;
 
 /// Number of elements in a run of bools, in tensors of few rows and in every third row of the others.
@@ -39,14 +42,23 @@ pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
 
 /// Fills a tensor for which [`is_fixed`] is true. Integers are drawn from the literals, so they stay valid indices. If all literals are
 /// equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals nor bounds, they are below `indices`.
-pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u8]) {
+///
+/// In `divided` contents, each row has such values from a random place on only. Before it, values are those of random contents, and bools are
+/// all equal; the bools behind it are the others.
+pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, indices: i64, out: &mut [u8]) {
     let size = meta.dtype.size();
+    let width = meta.shape.last().map_or(1, |&width| width.max(1));
+    // A column is one row.
+    let width = if width == 1 { (out.len() / size).max(1) as u64 } else { width };
+    let is_changed =
+        |index: u64| content != Content::Divided || index % width >= first_changed(index / width, width, &stream);
     if meta.dtype.is_float() {
         // Literals at other places: a pass could know which elements are masked.
         let values: Vec<f64> = meta.data.iter().flatten().map(|&value| literal(value)).collect();
         for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
             let [word, ..] = stream.group(index);
-            store(meta.dtype, values[word as usize % values.len()], element);
+            let place = if is_changed(index) { word as usize % values.len() } else { index as usize % values.len() };
+            store(meta.dtype, values[place], element);
         }
         return;
     }
@@ -54,17 +66,21 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, indices: i64, out: &mut [u
     if let (true, Some(only), Some(_)) = (values.is_empty(), meta.min_val, meta.max_val) {
         values.push(only as i64);
     }
+    let fixed = values.clone();
     let pool = match values.first() {
         None => (0..indices).collect(),
         Some(&first) if values.iter().all(|&value| value == first) => vec![first, i64::from(first == 0)],
         Some(_) => values,
     };
-    let width = meta.shape.last().map_or(1, |&width| width.max(1));
     let has_rows = (out.len() / size) as u64 / width >= KINDS;
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
         let [word, ..] = stream.group(index);
-        let value = if meta.dtype == DType::Bool {
+        let value = if meta.dtype == DType::Bool && content == Content::Divided {
+            i64::from(is_changed(index) == stream.group(u64::MAX - index / width)[1].is_multiple_of(2))
+        } else if meta.dtype == DType::Bool {
             i64::from(bool_at(index, width, has_rows, &stream))
+        } else if !is_changed(index) {
+            fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0)
         } else {
             pool[word as usize % pool.len()]
         };
@@ -90,6 +106,16 @@ fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
     let place = number % KINDS;
     let place = if order.is_multiple_of(2) { place } else { KINDS - 1 - place };
     (place + u64::from(first)) % KINDS
+}
+
+/// Returns the first changed index of a row in `divided` contents: often the last one or the second one, else any.
+fn first_changed(row: u64, width: u64, stream: &Stream) -> u64 {
+    let [place, kind, ..] = stream.group(u64::MAX / 2 - row);
+    match kind % 8 {
+        0 => width - 1,
+        1 => 1 % width,
+        _ => u64::from(place) % width,
+    }
 }
 
 fn whole(value: TensorValue) -> i64 {

@@ -5,21 +5,79 @@
 
 use passnet_record::TensorMeta;
 
-use super::real::store;
+use super::{
+    FloatRule,
+    content::Content,
+    is_drawn,
+    real::{load, store},
+    vary,
+};
 use crate::philox::Stream;
 
+/// Deviation of outliers in deviations of `wide` contents.
+const OUTLIER: f64 = 2.0;
 /// Largest number of elements of a block along the last dimension.
 const LONGEST: u64 = 8;
 /// The same along every other dimension.
 const LONG: u64 = 4;
 /// A block has at most one of this number of elements along a dimension, so that most elements are ordinary.
 const SHARE: u64 = 4;
+/// Number of single outliers of a tensor.
+const SINGLE: u64 = 3;
 /// First group of random words for outliers. The values use groups from the beginning of the stream.
 const OUTLIER_GROUPS: u64 = 1 << 61;
 
+/// Returns whether the input with the given number has outliers: each one, or a random half of those that can have some.
+pub(super) fn has_outliers(content: Content, number: usize, seed: u64, metas: &[TensorMeta]) -> bool {
+    let order = Stream::new(seed, "inputs with outliers");
+    let key = |number: usize| (order.group(number as u64)[0], number);
+    let can_change = |number: &usize| metas.get(*number).is_some_and(|meta| meta.dtype.is_float());
+    let is_even = || {
+        let before = (0..metas.len()).filter(can_change).filter(|&other| key(other) < key(number)).count();
+        before.is_multiple_of(2)
+    };
+    match content {
+        Content::Outliers => true,
+        Content::EvenOutliers => is_even(),
+        Content::OddOutliers => !is_even(),
+        _ => false,
+    }
+}
+
+/// Places the outliers of a content in a tensor that has some.
+pub(super) fn change(meta: &TensorMeta, seed: u64, content: Content, out: &mut [u8]) {
+    let stream = Stream::new(seed, &meta.name);
+    let rule = FloatRule::of(meta, Content::Wide);
+    let value = |normal| rule.within(OUTLIER * normal * rule.std.max(1.0) + rule.mean, normal, 100.0);
+    match (is_drawn(meta), content) {
+        (true, Content::Outliers) => place(meta, seed, stream, out, value),
+        (true, _) => scatter(meta, stream, out, |normal, _| value(normal)),
+        (false, Content::Outliers) => {}
+        (false, _) => scatter(meta, stream, out, |normal, constant| vary(constant, normal)),
+    }
+}
+
+/// Places a few single elements, each in another part of the tensor. `value` makes a value of a normal variate, and of the element that it
+/// replaces.
+fn scatter(meta: &TensorMeta, stream: Stream, out: &mut [u8], value: impl Fn(f64, f64) -> f64) {
+    let size = meta.dtype.size();
+    let count = (out.len() / size) as u64;
+    if count <= LONGEST {
+        return;
+    }
+    for part in 0..SINGLE {
+        let (first, end) = (count * part / SINGLE, count * (part + 1) / SINGLE);
+        let [place, ..] = stream.group(OUTLIER_GROUPS + part);
+        let index = (first + u64::from(place) % (end - first)) as usize;
+        let element = &mut out[index * size..(index + 1) * size];
+        let normal = stream.normals(OUTLIER_GROUPS + SINGLE + part)[0];
+        store(meta.dtype, value(normal, load(meta.dtype, element)), element);
+    }
+}
+
 /// Places one block. The blocks of all tensors have the same indices in dimensions of equal size, so that they meet in products.
 /// `value` makes a value of a normal variate.
-pub(super) fn place(meta: &TensorMeta, seed: u64, stream: Stream, out: &mut [u8], value: impl Fn(f64) -> f64) {
+fn place(meta: &TensorMeta, seed: u64, stream: Stream, out: &mut [u8], value: impl Fn(f64) -> f64) {
     let size = meta.dtype.size();
     if (out.len() / size) as u64 <= LONGEST {
         return;
@@ -40,7 +98,9 @@ fn ranges(shape: &[u64], seed: u64) -> Vec<(u64, u64)> {
         let most = if dimension + 1 == shape.len() { LONGEST } else { LONG };
         // The place does not depend on the length, so that blocks of different lengths begin at the same index.
         let last = size.saturating_sub(LONGEST.min(size / SHARE));
-        (u64::from(starts.group(size)[0]) % last.max(1), most.min(size / SHARE).max(1))
+        let [first, length, ..] = starts.group(size);
+        // Small blocks are between the elements of a pass that looks at every second one, for instance.
+        (u64::from(first) % last.max(1), 1 + u64::from(length) % most.min(size / SHARE).max(1))
     };
     shape.iter().enumerate().map(range).collect()
 }

@@ -67,6 +67,27 @@ pub(super) fn store(dtype: DType, value: f64, out: &mut [u8]) {
     }
 }
 
+/// Returns the nearest number of a floating-point type; other types keep the value.
+pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
+    match dtype {
+        DType::Float32 => <f32 as Real>::round(value),
+        DType::Float16 => f16::round(value),
+        DType::BFloat16 => bf16::round(value),
+        _ => value,
+    }
+}
+
+/// Reads a floating-point number; zero for other types.
+pub(super) fn load(dtype: DType, bytes: &[u8]) -> f64 {
+    match dtype {
+        DType::Float64 => f64::load(bytes),
+        DType::Float32 => f32::load(bytes),
+        DType::Float16 => f16::load(bytes),
+        DType::BFloat16 => bf16::load(bytes),
+        _ => 0.0,
+    }
+}
+
 /// Returns a literal of the metadata as a number.
 pub(super) fn literal(value: TensorValue) -> f64 {
     match value {

@@ -145,16 +145,19 @@ fn outliers_are_few_and_meet_those_of_tensors_of_the_same_sizes() {
         columns
     };
     let [matrix, scale] = [columns(0, 64), columns(1, 64)];
-    assert!((4..=8).contains(&matrix.len()) && scale.iter().all(|column| (matrix[0]..matrix[0] + 8).contains(column)));
-    assert!((16..=32).contains(&places(0, Content::Outliers).len()));
+    assert!((1..=8).contains(&matrix.len()) && scale.iter().all(|column| (matrix[0]..matrix[0] + 8).contains(column)));
+    assert!((1..=32).contains(&places(0, Content::Outliers).len()));
     // The columns of the first tensor are the rows of the third one.
     assert!(places(2, Content::Outliers).iter().all(|index| (matrix[0]..matrix[0] + 8).contains(&(index / 80))));
+    // Single elements, in a random half of the tensors.
+    let counts = [Content::EvenOutliers, Content::OddOutliers]
+        .map(|content| (0..metas.len()).map(|number| places(number, content).len()).collect::<Vec<_>>());
     for number in 0..metas.len() {
         assert!(!places(number, Content::Outliers).is_empty());
-        let [even, odd] =
-            [Content::EvenOutliers, Content::OddOutliers].map(|content| places(number, content).is_empty());
-        assert_eq!((even, odd), (number % 2 == 1, number % 2 == 0));
+        let [even, odd] = [counts[0][number], counts[1][number]];
+        assert!((even == 0) != (odd == 0) && even + odd <= 3, "{counts:?}");
     }
+    assert!(counts.iter().all(|counts| counts.iter().filter(|count| **count > 0).count() == 2), "{counts:?}");
     for shape in [&[8][..], &[2, 4], &[]] {
         let few = of(shape);
         assert_eq!(fill(&few, 3, Content::Outliers).unwrap(), fill(&few, 3, Content::Random).unwrap());
@@ -223,8 +226,14 @@ fn indices_without_literals_are_valid_in_all_dimensions() {
     for (tables, limit) in [(vec![index.clone(), table.clone()], 6), (vec![index.clone()], 2), (vec![table], 6)] {
         assert_eq!(common_indices(&tables), limit);
     }
-    let drawn =
-        fill_among(&index, 0, 1, Content::Discrete, AllInputs { indices: 6, has_rows: true, constants: &[] }).unwrap();
+    let drawn = fill_among(
+        &index,
+        0,
+        1,
+        Content::Discrete,
+        AllInputs { metas: &[], indices: 6, has_rows: true, constants: &[] },
+    )
+    .unwrap();
     let drawn: Vec<i64> = drawn.as_chunks().0.iter().map(|&bytes| i64::from_ne_bytes(bytes)).collect();
     assert!((0..6).all(|value| drawn.contains(&value)) && drawn.iter().all(|value| (0..6).contains(value)));
     assert_eq!(common_indices(&[meta(DType::Float32, &[1, 30_000, 768])]), 100);
@@ -271,4 +280,38 @@ proptest! {
             prop_assert!(distance.is_some_and(|d| d <= bound), "{} {:?}", content, distance);
         }
     }
+}
+
+/// A pass that read the first elements of a mask, or of positions, and guessed the rest was right for all other contents.
+#[test]
+fn divided_rows_change_at_one_place() {
+    let mask = meta(DType::Bool, &[64, 200]);
+    let bytes = fill(&mask, 5, Content::Divided).unwrap();
+    let changes = |row: &[u8]| row.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(bytes.chunks(200).all(|row| changes(row) <= 1));
+    let long = bytes.chunks(200).filter(|row| row[..64].iter().all(|&value| value == 1) && row[199] == 0).count();
+    assert!(long > 5, "{long}");
+
+    let data = (0..40).map(TensorValue::Int).collect();
+    let positions = TensorMeta { data: Some(data), ..meta(DType::Int64, &[1, 40]) };
+    let mut places = Vec::new();
+    for seed in 0..20 {
+        let bytes = fill(&positions, seed, Content::Divided).unwrap();
+        let values: Vec<i64> = bytes.as_chunks().0.iter().map(|&value| i64::from_ne_bytes(value)).collect();
+        assert!(values.iter().all(|value| (0..40).contains(value)));
+        places.extend(values.iter().zip(0..).position(|(&value, at)| value != at));
+    }
+    assert!(places.len() > 15 && places.iter().any(|&at| at == 39) && places.iter().any(|&at| (8..39).contains(&at)));
+}
+
+#[test]
+fn constants_change_in_a_few_elements() {
+    let metas = [meta(DType::Float32, &[64]), TensorMeta { std: Some(0.0), ..meta(DType::Float32, &[64]) }];
+    let changed = |content| {
+        let bytes = fill_among(&metas[1], 1, 9, content, AllInputs::of(&metas, &[])).unwrap();
+        floats(&bytes).iter().filter(|&&value| f64::from(value) != metas[1].mean.unwrap_or(0.0)).count()
+    };
+    let mut counts = [Content::EvenOutliers, Content::OddOutliers, Content::Outliers].map(changed);
+    counts[..2].sort_unstable();
+    assert_eq!(counts, [0, 3, 0]);
 }

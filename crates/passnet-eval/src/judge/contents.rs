@@ -44,7 +44,7 @@ pub(crate) fn judge_loosely(
     let exceptional = match content {
         Content::NonFinite if has_zero_weights => Exceptional::Spread,
         Content::NonFinite => Exceptional::Expected,
-        Content::Discrete => Exceptional::Computed,
+        Content::Discrete | Content::Divided => Exceptional::Computed,
         _ => Exceptional::Overflow,
     };
     let terms = LooseTerms { exceptional, is_near: content.is_near(), is_strict };
