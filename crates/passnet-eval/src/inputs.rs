@@ -344,6 +344,8 @@ impl<'a> FloatRule<'a> {
             | Content::Outliers
             | Content::EvenOutliers
             | Content::OddOutliers
+            | Content::SingleOutliers
+            | Content::OtherSingleOutliers
             | Content::Discrete
             | Content::Divided
             | Content::NearDuplicate

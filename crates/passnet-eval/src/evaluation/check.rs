@@ -81,7 +81,7 @@ impl<'a> GraphEvaluation<'a> {
         let adversarial = adversarial.iter().filter(|content| match content {
             Content::Discrete | Content::Divided => metas.iter().any(is_fixed),
             // With a single tensor, `outliers` asks the same.
-            Content::EvenOutliers | Content::OddOutliers => floats > 1,
+            Content::EvenOutliers | Content::OddOutliers | Content::OtherSingleOutliers => floats > 1,
             _ => true,
         });
         // Fresh memory of a checked call has NaN in every second element, and that of the next call in the other elements. Both calls get

@@ -20,10 +20,15 @@ pub enum Content {
     Segments,
     /// Like `Random`, with a small block of values as in `Wide` in each tensor.
     Outliers,
-    /// Like `Outliers`, with single elements in place of blocks, and in a random half of the tensors only. Constants change there too.
+    /// Like `Outliers`, with a block in every second floating-point tensor only, from the first one on.
     EvenOutliers,
-    /// Like `EvenOutliers`, in the other tensors.
+    /// Like `EvenOutliers`, with blocks in the other tensors.
     OddOutliers,
+    /// Like `Outliers`, with single elements in place of blocks, in two of four floating-point tensors only, from the first one on. Constants
+    /// change there too.
+    SingleOutliers,
+    /// Like `SingleOutliers`, in the other tensors.
+    OtherSingleOutliers,
     /// Like `Random`, but integers and bools that the metadata fixes vary as well.
     Discrete,
     /// Like `Discrete`, but rows begin as in the metadata, or with equal bools, and change at one place.
@@ -52,7 +57,7 @@ impl Content {
     pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 17] = [
+    pub const ADVERSARIAL: [Self; 19] = [
         Self::Varied,
         Self::Wide,
         Self::Uneven,
@@ -62,6 +67,8 @@ impl Content {
         Self::Outliers,
         Self::EvenOutliers,
         Self::OddOutliers,
+        Self::SingleOutliers,
+        Self::OtherSingleOutliers,
         Self::Discrete,
         Self::Divided,
         Self::Zeros,
@@ -88,6 +95,8 @@ impl Content {
                 | Self::Outliers
                 | Self::EvenOutliers
                 | Self::OddOutliers
+                | Self::SingleOutliers
+                | Self::OtherSingleOutliers
         )
     }
 
@@ -109,6 +118,8 @@ impl Content {
             Self::Outliers => "outliers",
             Self::EvenOutliers => "even_outliers",
             Self::OddOutliers => "odd_outliers",
+            Self::SingleOutliers => "single_outliers",
+            Self::OtherSingleOutliers => "other_single_outliers",
             Self::Discrete => "discrete",
             Self::Divided => "divided",
             Self::Zeros => "zeros",

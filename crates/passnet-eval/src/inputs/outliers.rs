@@ -27,19 +27,23 @@ const SINGLE: u64 = 3;
 /// First group of random words for outliers. The values use groups from the beginning of the stream.
 const OUTLIER_GROUPS: u64 = 1 << 61;
 
-/// Returns whether the input with the given number has outliers: each one, or a random half of those that can have some.
+/// Returns whether the input with the given number has outliers. Of the first four floating-point inputs, each two differ in one of the
+/// contents for some inputs. Of more than four, it is left to chance which of them do.
 pub(super) fn has_outliers(content: Content, number: usize, seed: u64, metas: &[TensorMeta]) -> bool {
-    let order = Stream::new(seed, "inputs with outliers");
-    let key = |number: usize| (order.group(number as u64)[0], number);
-    let can_change = |number: &usize| metas.get(*number).is_some_and(|meta| meta.dtype.is_float());
-    let is_even = || {
-        let before = (0..metas.len()).filter(can_change).filter(|&other| key(other) < key(number)).count();
-        before.is_multiple_of(2)
+    let floats: Vec<usize> = (0..metas.len()).filter(|&number| metas[number].dtype.is_float()).collect();
+    let order = Stream::new(seed, "order of inputs with outliers");
+    let key = |number: usize| {
+        let chance = if floats.len() > 4 { order.group(number as u64)[0] } else { 0 };
+        (chance, number)
     };
+    let rank = floats.iter().filter(|&&other| key(other) < key(number)).count();
+    let is_second_pair = if floats.len() > 2 { rank % 4 >= 2 } else { rank == 1 };
     match content {
         Content::Outliers => true,
-        Content::EvenOutliers => is_even(),
-        Content::OddOutliers => !is_even(),
+        Content::EvenOutliers => rank.is_multiple_of(2),
+        Content::OddOutliers => !rank.is_multiple_of(2),
+        Content::SingleOutliers => !is_second_pair,
+        Content::OtherSingleOutliers => is_second_pair,
         _ => false,
     }
 }
@@ -49,11 +53,12 @@ pub(super) fn change(meta: &TensorMeta, seed: u64, content: Content, out: &mut [
     let stream = Stream::new(seed, &meta.name);
     let rule = FloatRule::of(meta, Content::Wide);
     let value = |normal| rule.within(OUTLIER * normal * rule.std.max(1.0) + rule.mean, normal, 100.0);
-    match (is_drawn(meta), content) {
-        (true, Content::Outliers) => place(meta, seed, stream, out, value),
-        (true, _) => scatter(meta, stream, out, |normal, _| value(normal)),
-        (false, Content::Outliers) => {}
-        (false, _) => scatter(meta, stream, out, |normal, constant| vary(constant, normal)),
+    let is_single = matches!(content, Content::SingleOutliers | Content::OtherSingleOutliers);
+    match (is_drawn(meta), is_single) {
+        (true, false) => place(meta, seed, stream, out, value),
+        (true, true) => scatter(meta, stream, out, |normal, _| value(normal)),
+        (false, false) => {}
+        (false, true) => scatter(meta, stream, out, |normal, constant| vary(constant, normal)),
     }
 }
 
