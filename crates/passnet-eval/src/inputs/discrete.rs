@@ -108,14 +108,14 @@ fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
     (place + u64::from(first)) % KINDS
 }
 
-/// Returns the first changed index of a row in `divided` contents: often the last one or the second one, else any.
+/// Returns the first changed index of a row in `divided` contents. The number of elements in front of it, or behind it, is often small: a pass
+/// may look at most of a row. A pass looks at the first elements rather than at the last ones, so the latter change more often.
 fn first_changed(row: u64, width: u64, stream: &Stream) -> u64 {
-    let [place, kind, ..] = stream.group(u64::MAX / 2 - row);
-    match kind % 8 {
-        0 => width - 1,
-        1 => 1 % width,
-        _ => u64::from(place) % width,
-    }
+    let [length, place, kind, _] = stream.group(u64::MAX / 2 - row);
+    // Uniform in the logarithm, between 1 and the width.
+    let most = width >> (length % width.ilog2().max(1));
+    let few = 1 + u64::from(place) % most.max(1);
+    if kind % 4 == 0 { few % width } else { width - few.min(width) }
 }
 
 fn whole(value: TensorValue) -> i64 {
