@@ -75,6 +75,8 @@ impl<'t> NativeScan<'t> {
     /// Checks keywords and attributes, which mean the same everywhere. Returns whether the name needs no further check.
     fn check_word(&mut self, index: usize, name: &str) -> bool {
         match name {
+            // `Row(const Row&) = delete;`
+            "delete" if self.source.before(index, 1) == "=" && self.source.text(index + 1) == ";" => {}
             _ if is_forbidden(name) => self.call(index, name),
             "thread_local" | "__managed__" => self.state(index, name),
             // A lambda may change its own copies, but a `mutable` member is state.
@@ -174,6 +176,8 @@ impl<'t> NativeScan<'t> {
             ("std", true) => is_std(name),
             ("std", false) => is_std(name) && !is_std_function(name),
             (_, true) => is_member(name) || self.calls_own(index, name) || self.means_own_type(index, name),
+            // `space::Row row(x);`, where `Row` is also the name of its constructor.
+            (_, false) if owns && self.definitions.is_type(name) && self.source.is_name(index + 1) => true,
             // A constant, an enumerator or a type of the source.
             (_, false) if owns => !self.definitions.is_function(name),
             (_, false) => matches!(name, "type" | "value" | "value_type" | "digits" | "digits10" | "max_digits10"),
@@ -232,17 +236,10 @@ impl<'t> NativeScan<'t> {
         if is_denied(name) || is_callable(name) && !self.definitions.is_function(name) {
             return self.call(index, &format!("a declaration of {name}()"));
         }
-        let in_type = self.source.enclosing(index).is_some_and(|open| self.opens_type(open));
+        let in_type = self.source.enclosing(index).is_some_and(|open| self.source.opens_type(open));
         if !in_type && !self.source.is_at_file_level(index) {
             self.call(index, &format!("a declaration of {name}()"));
         }
-    }
-
-    /// Returns whether a brace opens the body of a type.
-    fn opens_type(&self, open: usize) -> bool {
-        let from = open.saturating_sub(12);
-        let head = (from..open).rev().take_while(|at| !matches!(self.source.text(*at), ";" | "{" | "}" | ")"));
-        head.into_iter().any(|at| matches!(self.source.text(at), "struct" | "class" | "union"))
     }
 
     fn check_call(&mut self, index: usize, name: &str) {

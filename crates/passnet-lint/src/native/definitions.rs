@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     guards::Guards,
     names::{is_denied, is_forbidden, is_keyword, is_reserved, is_type},
-    source::TokenSource,
+    source::{TokenSource, is_layout},
 };
 
 /// Largest number of definitions of one name that are used. Ignoring further definitions allows less.
@@ -67,7 +67,7 @@ impl<'t> Definitions<'t> {
             _ => {
                 // `struct alignas(16) Row {`
                 let is_aligned = source.before(index, 1) == ")"
-                    && source.opening(index - 1).is_some_and(|open| source.before(open, 1) == "alignas")
+                    && source.opening(index - 1).is_some_and(|open| is_layout(source.before(open, 1)))
                     && matches!(source.text(index + 1), "{" | ":");
                 if is_aligned {
                     self.types.entry(name).or_default().push(at);

@@ -5,6 +5,14 @@ use super::tokens::{Token, TokenKind};
 /// Largest number of tokens between angle brackets that are taken for template arguments.
 const MAX_ARGUMENTS: usize = 64;
 
+/// Largest number of tokens between the word `struct` and the brace of its body.
+const MAX_HEAD: usize = 24;
+
+/// Returns whether a word begins a layout in parentheses.
+pub(super) fn is_layout(word: &str) -> bool {
+    matches!(word, "alignas" | "__attribute__")
+}
+
 /// Tokens with their brackets matched.
 pub(super) struct TokenSource<'t> {
     tokens: Vec<Token<'t>>,
@@ -37,6 +45,25 @@ impl<'t> TokenSource<'t> {
             }
         }
         Self { tokens, partners, enclosing }
+    }
+
+    /// Returns whether a brace opens the body of a type.
+    pub(super) fn opens_type(&self, open: usize) -> bool {
+        let mut at = open;
+        while at > open.saturating_sub(MAX_HEAD) {
+            at -= 1;
+            match self.text(at) {
+                "struct" | "class" | "union" => return true,
+                ";" | "{" | "}" => return false,
+                // `struct alignas(16) Row {`
+                ")" => match self.opening(at).filter(|open| is_layout(self.before(*open, 1))) {
+                    Some(open) => at = open - 1,
+                    None => return false,
+                },
+                _ => {}
+            }
+        }
+        false
     }
 
     pub(super) fn len(&self) -> usize {

@@ -55,6 +55,9 @@ const ONLY_OBJECTS: &[&str] = &["absolute-address", "frame-of-4-mib", "null-poin
 fn ordinary_code_is_accepted() {
     let mut report = String::new();
     for text in [
+        "namespace a { struct W { float v; explicit W(float u) : v(u) {} W(const W&) = delete; }; } void k(float* x) { a::W w(x[0]); x[0] = w.v; }",
+        "struct alignas(16) V { float v[4]; float get(int i) const { return v[i]; } }; void k(float* x) { V v{{1, 2, 3, 4}}; x[0] = v.get(1); }",
+        "struct __attribute__((packed)) V { float v; V(float u) : v(u) {} float get() const { return v; } }; void k(float* x) { V v(x[0]); x[0] = v.get(); }",
         "const int64_t BLOCK = 64; void k(float* x) { x[0] = BLOCK; }",
         "static __attribute__((noinline)) float f(float v) { return v; } void k(float* x) { x[0] = f(x[0]); }",
         "static inline __attribute__((always_inline)) float f(float v) { return v; } void k(float* x) { x[0] = f(x[0]); }",
