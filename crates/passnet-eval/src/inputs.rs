@@ -6,6 +6,7 @@ mod non_finite;
 mod outliers;
 mod real;
 mod rows;
+mod rule;
 mod segments;
 mod steps;
 
@@ -18,12 +19,11 @@ use half::{bf16, f16};
 use passnet_record::{DType, TensorMeta, TensorValue};
 pub(crate) use real::rounded;
 use real::{Real, literal};
+use rule::FloatRule;
+pub(crate) use rule::is_drawn;
 pub(crate) use steps::constants_of;
 
 use crate::philox::{BATCH, Stream};
-
-/// Deviation of random values in deviations of the metadata.
-const SCALE: f64 = 0.2;
 
 /// Tensors with more elements than this are filled by several threads.
 const PARALLEL_ELEMENTS: usize = 1 << 20;
@@ -94,11 +94,6 @@ impl<'a> AllInputs<'a> {
             constants,
         }
     }
-}
-
-/// Returns whether the metadata describes a distribution of floating-point numbers, not a constant or literals.
-pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
-    meta.dtype.is_float() && meta.data.is_none() && meta.std != Some(0.0)
 }
 
 /// Makes the values of the only input of a graph, contiguous and row-major. They depend only on the seed, the name, the metadata and the
@@ -255,7 +250,7 @@ fn fill_real<R: Real>(meta: &TensorMeta, seed: u64, content: Content, all: AllIn
         rows::change::<R>(meta, stream, (content, all.has_rows), out, |value| rule.within(value, 0.0, R::SPIKE));
     }
     if is_drawn(meta) && content == Content::Segments {
-        let shift = segments::SHIFT * rule.std * SCALE;
+        let shift = segments::SHIFT * rule.std * rule::SCALE;
         let inside = |value| rule.within((value - rule.mean) * segments::FACTOR + rule.mean + shift, 0.0, 100.0);
         segments::change::<R>(meta, seed, out, inside);
     }
@@ -283,110 +278,6 @@ fn reverse_middle(out: &mut [u8], size: usize) {
         let (head, tail) = out.split_at_mut(high * size);
         head[low * size..(low + 1) * size].swap_with_slice(&mut tail[..size]);
         (low, high) = (low + 1, high - 1);
-    }
-}
-
-/// Rule that makes the floating-point values of one tensor from standard normal variates.
-struct FloatRule<'a> {
-    data: Option<&'a [TensorValue]>,
-    mean: f64,
-    std: f64,
-    min: f64,
-    max: f64,
-    content: Content,
-    /// Constants of the graph.
-    constants: &'a [f64],
-}
-
-impl<'a> FloatRule<'a> {
-    fn of(meta: &'a TensorMeta, content: Content) -> Self {
-        Self {
-            data: meta.data.as_deref(),
-            mean: meta.mean.unwrap_or(0.0),
-            std: meta.std.unwrap_or(0.1),
-            min: meta.min_val.unwrap_or(f64::NEG_INFINITY),
-            max: meta.max_val.unwrap_or(f64::INFINITY),
-            content,
-            constants: &[],
-        }
-    }
-
-    /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
-    fn draws(&self) -> bool {
-        if self.content == Content::Varied {
-            return true;
-        }
-        let fixed = match (self.data, self.content) {
-            (Some(_), _) => return false,
-            (None, _) if self.std == 0.0 => self.mean,
-            (None, Content::Zeros) => 0.0,
-            (None, _) => return true,
-        };
-        !fixed.max(self.min).min(self.max).is_finite()
-    }
-
-    fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
-        if let Some(value) = self.data.and_then(|data| data.get(usize::try_from(index).ok()?)) {
-            return if self.content == Content::Varied { vary(literal(*value), normal) } else { literal(*value) };
-        }
-        if self.std == 0.0 {
-            let value = if self.content == Content::Varied { vary(self.mean, normal) } else { self.mean };
-            return self.within(value, normal, 100.0);
-        }
-        // The value is rounded after each operation, as in arithmetic of the type itself.
-        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * SCALE);
-        let random = R::round(scaled + self.mean);
-        match self.content {
-            Content::Random
-            | Content::Varied
-            | Content::Spikes
-            | Content::Segments
-            | Content::Outliers
-            | Content::EvenOutliers
-            | Content::OddOutliers
-            | Content::SingleOutliers
-            | Content::OtherSingleOutliers
-            | Content::Discrete
-            | Content::Divided
-            | Content::NearDuplicate
-            | Content::NonFinite
-            | Content::FarPositive
-            | Content::FarNegative
-            | Content::Small => self.within(random, normal, 100.0),
-            Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
-            Content::Steps => {
-                let value = steps::value(normal * self.std.max(1.0) + self.mean, normal, self.constants);
-                self.within(value, normal, 100.0)
-            }
-            Content::Zeros => self.within(0.0, normal, 100.0),
-            Content::Large => self.within(random * 1000.0, normal, R::LARGE),
-            Content::Negative => self.within(-random.abs(), normal, 100.0),
-            Content::Tiny => self.within(normal * R::TINY, normal, 100.0),
-        }
-    }
-
-    /// Applies the bounds of the tensor's metadata, replaces values that are not finite, and applies the general bound.
-    fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
-        let value = value.max(self.min).min(self.max);
-        let value = if value.is_finite() { value } else { normal * 0.01 };
-        value.clamp(-bound, bound)
-    }
-}
-
-/// Magnitude of constants below which their share of a result may be within the tolerances: scales of layers begin with 1e-6, for instance.
-const NEGLIGIBLE: f64 = 0.1;
-
-/// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, a small normal variate for zero, or one of the same sign for constants
-/// near zero. Sentinels are returned unchanged.
-fn vary(constant: f64, normal: f64) -> f64 {
-    if constant == 0.0 {
-        0.5 * normal
-    } else if constant.abs() < NEGLIGIBLE {
-        0.5 * normal.abs() * constant.signum()
-    } else if constant.abs() <= 1e4 {
-        constant * (1.0 + 0.5 * (normal / 3.0).clamp(-1.0, 1.0))
-    } else {
-        constant
     }
 }
 

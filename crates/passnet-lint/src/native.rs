@@ -10,6 +10,7 @@ mod calls;
 mod constants;
 mod definitions;
 mod device;
+mod finding;
 mod guards;
 mod macros;
 mod names;
@@ -22,20 +23,13 @@ use std::collections::BTreeMap;
 use self::{definitions::Definitions, guards::Guards, macros::tokenize, source::TokenSource, variables::Variables};
 use super::rules::{NativeCall, NativeInclude, NativeState};
 
-pub(super) use self::names::{defined_type, is_flag};
+pub(super) use self::{
+    finding::{ScanFinding, Span},
+    names::{defined_type, is_flag},
+};
 
 /// Largest number of findings in a source.
 const MAX_FOUND: usize = 50;
-
-/// A finding of a scan.
-pub(super) enum ScanFinding {
-    Include(NativeInclude),
-    Call(NativeCall),
-    State(NativeState),
-}
-
-/// A place in the source: byte offset and length.
-pub(super) type Span = (usize, usize);
 
 /// The library that a source includes with [`VECTORS_DIRECTIVE`]. The compiler gets the same file.
 const VECTORS: &str = include_str!("../../../python/passnet/kernels/vectors.hpp");

@@ -6,11 +6,9 @@
 use passnet_record::TensorMeta;
 
 use super::{
-    FloatRule,
     content::Content,
-    is_drawn,
     real::{load, store},
-    vary,
+    rule::{FloatRule, is_drawn, vary},
 };
 use crate::philox::Stream;
 

@@ -2,10 +2,11 @@
 //! would be refused for, where the text already shows it, and headers outside a list.
 
 use super::{
-    NativeCall, NativeInclude, NativeState, ScanFinding, Span,
+    finding::{ScanFinding, Span},
     names::{is_denied, is_device_header},
     tokens::{Token, lex, offset},
 };
+use crate::rules::{NativeCall, NativeInclude, NativeState};
 
 /// Words for assembly and for memory that outlives a launch. They have no other meaning.
 const ASSEMBLY: &[&str] = &["asm", "__asm", "__asm__", "__asm_volatile__"];
@@ -19,10 +20,10 @@ const DIRECTIVES: &[&str] = &[
 /// Scans a CUDA source.
 pub(super) fn scan(text: &str) -> Vec<(Span, ScanFinding)> {
     if splits_word(text) {
-        let subject = "a word that goes on in the next line".to_owned();
+        let subject = "a word that continues in the next line".to_owned();
         return vec![((0, text.len()), ScanFinding::Call(NativeCall { subject }))];
     }
-    // A macro may go on in the next line. Blanks keep the places of what follows.
+    // A macro may continue in the next line. Blanks keep the places of what follows.
     let joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ");
     let (tokens, directives) = match lex(&joined) {
         Ok(read) => read,

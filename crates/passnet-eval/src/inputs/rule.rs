@@ -1,0 +1,121 @@
+//! The rule that makes floating-point values from the metadata of a tensor.
+
+use passnet_record::{TensorMeta, TensorValue};
+
+use super::{
+    content::Content,
+    real::{Real, literal},
+    steps,
+};
+
+/// Deviation of random values in deviations of the metadata.
+pub(super) const SCALE: f64 = 0.2;
+
+/// Returns whether the metadata describes a distribution of floating-point numbers, not a constant or literals.
+pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
+    meta.dtype.is_float() && meta.data.is_none() && meta.std != Some(0.0)
+}
+
+/// Rule that makes the floating-point values of one tensor from standard normal variates.
+pub(super) struct FloatRule<'a> {
+    pub(super) data: Option<&'a [TensorValue]>,
+    pub(super) mean: f64,
+    pub(super) std: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+    pub(super) content: Content,
+    /// Constants of the graph.
+    pub(super) constants: &'a [f64],
+}
+
+impl<'a> FloatRule<'a> {
+    pub(super) fn of(meta: &'a TensorMeta, content: Content) -> Self {
+        Self {
+            data: meta.data.as_deref(),
+            mean: meta.mean.unwrap_or(0.0),
+            std: meta.std.unwrap_or(0.1),
+            min: meta.min_val.unwrap_or(f64::NEG_INFINITY),
+            max: meta.max_val.unwrap_or(f64::INFINITY),
+            content,
+            constants: &[],
+        }
+    }
+
+    /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
+    pub(super) fn draws(&self) -> bool {
+        if self.content == Content::Varied {
+            return true;
+        }
+        let fixed = match (self.data, self.content) {
+            (Some(_), _) => return false,
+            (None, _) if self.std == 0.0 => self.mean,
+            (None, Content::Zeros) => 0.0,
+            (None, _) => return true,
+        };
+        !fixed.max(self.min).min(self.max).is_finite()
+    }
+
+    pub(super) fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
+        if let Some(value) = self.data.and_then(|data| data.get(usize::try_from(index).ok()?)) {
+            return if self.content == Content::Varied { vary(literal(*value), normal) } else { literal(*value) };
+        }
+        if self.std == 0.0 {
+            let value = if self.content == Content::Varied { vary(self.mean, normal) } else { self.mean };
+            return self.within(value, normal, 100.0);
+        }
+        // The value is rounded after each operation, as in arithmetic of the type itself.
+        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * SCALE);
+        let random = R::round(scaled + self.mean);
+        match self.content {
+            Content::Random
+            | Content::Varied
+            | Content::Spikes
+            | Content::Segments
+            | Content::Outliers
+            | Content::EvenOutliers
+            | Content::OddOutliers
+            | Content::SingleOutliers
+            | Content::OtherSingleOutliers
+            | Content::Discrete
+            | Content::Divided
+            | Content::NearDuplicate
+            | Content::NonFinite
+            | Content::FarPositive
+            | Content::FarNegative
+            | Content::Small => self.within(random, normal, 100.0),
+            Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
+            Content::Steps => {
+                let value = steps::value(normal * self.std.max(1.0) + self.mean, normal, self.constants);
+                self.within(value, normal, 100.0)
+            }
+            Content::Zeros => self.within(0.0, normal, 100.0),
+            Content::Large => self.within(random * 1000.0, normal, R::LARGE),
+            Content::Negative => self.within(-random.abs(), normal, 100.0),
+            Content::Tiny => self.within(normal * R::TINY, normal, 100.0),
+        }
+    }
+
+    /// Applies the bounds of the tensor's metadata, replaces values that are not finite, and applies the general bound.
+    pub(super) fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
+        let value = value.max(self.min).min(self.max);
+        let value = if value.is_finite() { value } else { normal * 0.01 };
+        value.clamp(-bound, bound)
+    }
+}
+
+/// Magnitude of constants below which their share of a result may be within the tolerances: scales of layers begin with 1e-6, for instance.
+const NEGLIGIBLE: f64 = 0.1;
+
+/// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, a small normal variate for zero, or one of the same sign for constants
+/// near zero. Sentinels are returned unchanged.
+pub(super) fn vary(constant: f64, normal: f64) -> f64 {
+    if constant == 0.0 {
+        0.5 * normal
+    } else if constant.abs() < NEGLIGIBLE {
+        0.5 * normal.abs() * constant.signum()
+    } else if constant.abs() <= 1e4 {
+        constant * (1.0 + 0.5 * (normal / 3.0).clamp(-1.0, 1.0))
+    } else {
+        constant
+    }
+}
