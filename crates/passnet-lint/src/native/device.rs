@@ -8,7 +8,7 @@ use super::{
 };
 use crate::rules::{NativeCall, NativeInclude, NativeState};
 
-/// Words for assembly and for memory that outlives a launch. They have no other meaning.
+/// Words that begin assembly.
 const ASSEMBLY: &[&str] = &["asm", "__asm", "__asm__", "__asm_volatile__"];
 
 /// Directives that neither read files nor tell the time.
@@ -93,7 +93,7 @@ fn check(tokens: &[Token<'_>], at: usize) -> Option<ScanFinding> {
         "thread_local" | "__managed__" => state(word.to_owned()),
         "__device__" | "static" => outliving(tokens, at).and_then(state),
         _ if is_refused_word(word) => call(word),
-        // A member, or a name in a namespace of the source, is another function.
+        // A member of this name is another function.
         _ if is_denied(word) && text(at + 1) == "(" && !matches!(text(at.wrapping_sub(1)), "." | "->") => {
             call(&format!("{word}()"))
         }
