@@ -6,6 +6,7 @@
 //! a function can only be called by its name. Text that only a parser could judge is rejected: pasting macros, function pointers,
 //! calls of computed values, line splicing.
 
+mod attributes;
 mod calls;
 mod constants;
 mod definitions;

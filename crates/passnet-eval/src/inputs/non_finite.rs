@@ -12,10 +12,14 @@ use crate::philox::Stream;
 /// Tensors with fewer elements stay finite: a NaN in a scale or a bias would make the whole result NaN and hide all differences.
 const NON_FINITE_ELEMENTS: usize = 4;
 
+/// Largest number in place of an infinity, except in `float16`. Results that depend on it by a factor of a millionth are still larger than
+/// the others, and its fourth power is in the range of `float32`.
+const FAR: f64 = 1e8;
+
 /// Replaces up to three elements, but at most a quarter of all, by NaN, infinity and negative infinity, in this order, or by the
 /// numbers of other contents. Tensors with bounds or literals in their metadata are left unchanged: the graph may use them as indices or variances.
 pub(super) fn place(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
-    let large = if meta.dtype == DType::Float16 { f16::LARGE } else { f32::LARGE };
+    let far = if meta.dtype == DType::Float16 { f16::LARGE } else { FAR };
     // These random groups come from the end of the stream, because the values use groups from its beginning.
     let numbers = |group: u64, signs: [f64; 3], scale: f64| {
         let words = stream.group(u64::MAX - group);
@@ -23,8 +27,8 @@ pub(super) fn place(meta: &TensorMeta, stream: Stream, content: Content, out: &m
     };
     let values = match content {
         Content::NonFinite => [f64::NAN, f64::INFINITY, f64::NEG_INFINITY],
-        Content::FarPositive => numbers(1, [1.0, 1.0, -1.0], large),
-        Content::FarNegative => numbers(2, [-1.0, 1.0, -1.0], large),
+        Content::FarPositive => numbers(1, [1.0, 1.0, -1.0], far),
+        Content::FarNegative => numbers(2, [-1.0, 1.0, -1.0], far),
         Content::Small => numbers(3, [1.0, 1.0, -1.0], 1.0),
         _ => return,
     };

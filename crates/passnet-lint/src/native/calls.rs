@@ -5,33 +5,11 @@ use super::{
     names::{
         is_callable, is_denied, is_forbidden, is_keyword, is_member, is_reserved, is_std, is_std_function, is_type,
     },
-    variables::{Holds, Variable, ends_operand},
+    variables::{Holds, Variable},
 };
 
 /// Operators that a type may define. Others convert, allocate, or take addresses.
 const OPERATORS: &[&str] = &["(", "[", "+", "-", "*", "/", "%", "<", ">", "=", "!", "^", "|", "&&", "||"];
-
-/// Attributes of the compiler that change only layout, inlining or the instruction set.
-const ATTRIBUTES: &[&str] = &[
-    "aligned",
-    "always_inline",
-    "cold",
-    "fallthrough",
-    "flatten",
-    "gnu",
-    "hot",
-    "likely",
-    "may_alias",
-    "maybe_unused",
-    "nodiscard",
-    "noinline",
-    "packed",
-    "pure",
-    "target",
-    "unlikely",
-    "unused",
-    "vector_size",
-];
 
 impl<'t> NativeScan<'t> {
     pub(super) fn check_tokens(&mut self) {
@@ -55,7 +33,7 @@ impl<'t> NativeScan<'t> {
         }
         let called = self.is_called(index);
         if matches!(self.source.before(index, 1), "." | "->") {
-            if called && !is_member(name) && !self.calls_own(index, name) {
+            if called && name != "decltype" && !is_member(name) && !self.calls_own(index, name) {
                 self.call(index, &format!("{name}()"));
             }
             return;
@@ -83,7 +61,7 @@ impl<'t> NativeScan<'t> {
             "mutable" if self.source.before(index, 1) != ")" => self.state(index, name),
             "extern" if self.source.text(index + 1) != "\"C\"" => self.call(index, name),
             "static" | "inline" => self.check_static(index, name),
-            "namespace" if self.source.text(index + 2) == "=" => self.call(index, name),
+            "namespace" if self.source.text(index + 2) == "=" => self.check_namespace_alias(index),
             "operator" => self.check_operator(index),
             "__attribute__" => self.check_attributes(index + 1),
             "using" | "typedef" => self.check_alias(index),
@@ -92,45 +70,23 @@ impl<'t> NativeScan<'t> {
         true
     }
 
-    fn is_in_attribute(&self, index: usize) -> bool {
-        let around = self.source.enclosing(index);
-        let outer = around.and_then(|open| self.source.enclosing(open));
-        [around, outer].into_iter().flatten().any(|open| self.source.before(open, 1) == "__attribute__")
-            && ATTRIBUTES.contains(&self.source.text(index))
-    }
-
-    fn check_attributes(&mut self, open: usize) {
-        let Some(close) = self.source.closing(open) else { return };
-        for at in open..close {
-            let opens_arguments = self.source.enclosing(at).and_then(|around| around.checked_sub(1));
-            let is_argument = opens_arguments.is_some_and(|name| self.source.is_name(name) && name > open);
-            if self.source.is_name(at) && !is_argument && !ATTRIBUTES.contains(&self.source.text(at)) {
-                let text = self.source.text(at);
-                self.call(at, &format!("the attribute `{text}`"));
-            }
+    /// Checks `namespace alias = outer::inner;`, which may rename namespaces of the source.
+    fn check_namespace_alias(&mut self, index: usize) {
+        let mut at = index + 3;
+        while self.source.text(at) == "::" || self.definitions.is_namespace(self.source.text(at)) {
+            at += 1;
         }
-    }
-
-    /// Checks `[[attribute]]`.
-    fn check_brackets(&mut self, open: usize) {
-        if self.source.text(open + 1) == "[" && self.source.before(open, 1) != "[" {
-            self.check_attributes(open);
-        }
-        // `+[](float v) {...}` is the address of code, as is a choice between two lambdas.
-        let is_lambda = self.source.closing(open).is_some_and(|close| matches!(self.source.text(close + 1), "(" | "{"));
-        let before = open.wrapping_sub(1);
-        let allowed = ends_operand(&self.source, before)
-            || matches!(
-                self.source.text(before),
-                "" | "=" | "(" | "," | "{" | "}" | ";" | "return" | "[" | ">" | "auto" | "&" | "&&"
-            );
-        if is_lambda && !allowed {
-            self.call(open, "a lambda as the address of code");
+        if self.source.text(at) != ";" {
+            self.call(index, "namespace");
         }
     }
 
     fn check_operator(&mut self, index: usize) {
         let text = self.source.text(index + 1);
+        // `operator float() const`
+        if is_type(text) && text != "auto" && self.source.text(index + 2) == "(" && self.source.text(index + 3) == ")" {
+            return;
+        }
         if !OPERATORS.contains(&text) || text == "(" && self.source.text(index + 2) != ")" {
             self.call(index, &format!("operator {text}"));
         }
@@ -180,6 +136,7 @@ impl<'t> NativeScan<'t> {
             (_, false) if owns && self.definitions.is_type(name) && self.source.is_name(index + 1) => true,
             // A constant, an enumerator or a type of the source.
             (_, false) if owns => !self.definitions.is_function(name),
+            ("numbers", false) => self.source.before(index, 4) == "std",
             (_, false) => matches!(name, "type" | "value" | "value_type" | "digits" | "digits10" | "max_digits10"),
         };
         if known && (called || !owns || !is_denied(name)) {
@@ -323,7 +280,8 @@ impl<'t> NativeScan<'t> {
                 let makes_object = self.source.is_name(start.wrapping_sub(1))
                     && self.means_own_type(start - 1, self.source.before(start, 1));
                 let introducer = self.source.before(start, 1) == "]";
-                if !after_keyword && !introducer && !makes_object && !self.is_cast(start, close) {
+                let known = after_keyword || introducer || makes_object;
+                if !known && !self.is_cast(start, close) && !self.is_forwarded(start, close) {
                     self.call(open, "a call of a computed function");
                 }
             }
@@ -347,6 +305,18 @@ impl<'t> NativeScan<'t> {
                 self.call(open, "a function pointer");
             }
         }
+    }
+
+    /// Returns whether a call `std::forward<F>(f)` has its argument between these parentheses, and `f` may be called.
+    fn is_forwarded(&mut self, start: usize, close: usize) -> bool {
+        let Some(end) = start.checked_sub(1).filter(|end| self.source.text(*end) == ">") else { return false };
+        let Some(forward) = self.source.template_name(end) else { return false };
+        let is_forward = self.source.text(forward) == "forward"
+            && self.source.before(forward, 1) == "::"
+            && self.source.before(forward, 2) == "std";
+        let name = self.source.text(start + 1);
+        let variable = self.variables.find(name, start + 1).copied().filter(|found| found.holds == Holds::Argument);
+        is_forward && start + 2 == close && variable.is_some_and(|variable| self.is_only_called(name, variable))
     }
 
     /// Returns whether parentheses hold a type, as in the cast `(float*)(x)`. Otherwise a call of the parentheses is a call of a

@@ -2,6 +2,11 @@
 
 use super::{NativeScan, names::is_type};
 
+/// Functions whose results for constants the compiler computes. The rules for object code refuse those that it leaves to the start of the
+/// library.
+const FOLDED: &[&str] =
+    &["exp", "exp2", "expf", "log", "log2", "log2f", "logf", "pow", "powf", "sqrt", "sqrtf", "fabs", "max", "min"];
+
 /// Largest number of functions of a source, declared or defined, for which prototypes are compared with definitions.
 const MAX_PROTOTYPES: usize = 1_000;
 
@@ -67,7 +72,8 @@ impl NativeScan<'_> {
                     let Some(close) = self.source.closing(index) else { return };
                     index = close;
                     let ends_without_semicolon = (start..index).any(|at| self.source.text(at) == "(")
-                        && self.source.text(index + 1) != ";"
+                        // A lambda that is called at once is part of a declaration.
+                        && !matches!(self.source.text(index + 1), ";" | "(")
                         || self.source.text(index + 1) == "}";
                     if ends_without_semicolon {
                         start = index + 1;
@@ -100,8 +106,8 @@ impl NativeScan<'_> {
             "template" => source.template_end(start + 1).map_or(start, |end| end + 1),
             _ => start,
         };
-        let declares = matches!(source.text(named), "using")
-            || matches!(source.text(start), "" | ";" | "typedef" | "static_assert");
+        let declares = matches!(source.text(named), "using" | "concept")
+            || matches!(source.text(start), "" | ";" | "typedef" | "static_assert" | "namespace");
         // `struct Point {...};` and `struct Point;` define types. With a name at the end they also define a variable.
         let only_type = defines_type && (source.before(end, 1) == "}" || end <= start + 2);
         if start >= end || constant || declares || only_type || self.is_constant(start, end) {
@@ -259,7 +265,7 @@ impl NativeScan<'_> {
         let source = &self.source;
         match source.text(before) {
             ">" => source.template_name(before).is_some_and(|name| source.text(name) == "static_cast"),
-            text if source.is_name(before) => is_type(text) || text == "sizeof",
+            text if source.is_name(before) => is_type(text) || text == "sizeof" || FOLDED.contains(&text),
             text => !matches!(text, ")" | "]" | "}"),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     guards::Guards,
-    names::{is_denied, is_forbidden, is_keyword, is_reserved, is_type},
+    names::{is_denied, is_forbidden, is_keyword, is_reserved, is_std_concept, is_type},
     source::{TokenSource, is_layout},
 };
 
@@ -19,6 +19,7 @@ pub(super) struct Definitions<'t> {
     /// Template parameters that are types.
     parameters: BTreeSet<&'t str>,
     namespaces: BTreeSet<&'t str>,
+    concepts: BTreeSet<&'t str>,
 }
 
 impl<'t> Definitions<'t> {
@@ -52,9 +53,22 @@ impl<'t> Definitions<'t> {
     fn read(&mut self, source: &TokenSource<'t>, index: usize, name: &'t str) {
         let at = source.at(index);
         match source.before(index, 1) {
-            "namespace" => _ = self.namespaces.insert(name),
+            "namespace" => {
+                self.namespaces.insert(name);
+                // `namespace outer::inner {`
+                let mut last = index;
+                while source.text(last + 1) == "::" && source.is_name(last + 2) {
+                    last += 2;
+                    self.namespaces.insert(source.text(last));
+                }
+            }
+            "concept" => _ = self.concepts.insert(name),
             // A parameter in the list of a template.
             "typename" | "class" if matches!(source.text(index + 1), ">" | "," | "=") => {
+                self.parameters.insert(name);
+            }
+            // `template <std::integral T>`
+            concept if matches!(source.text(index + 1), ">" | "," | "=") && self.is_concept(source, index, concept) => {
                 self.parameters.insert(name);
             }
             // `typename... Ts`
@@ -81,6 +95,12 @@ impl<'t> Definitions<'t> {
                 }
             }
         }
+    }
+
+    /// Returns whether `name`, in front of the token at `index`, is a concept.
+    fn is_concept(&self, source: &TokenSource<'t>, index: usize, name: &str) -> bool {
+        let is_standard = source.before(index, 2) == "::" && source.before(index, 3) == "std" && is_std_concept(name);
+        is_standard || self.concepts.contains(name)
     }
 
     /// Returns whether the source defines a function of this name, here or elsewhere.

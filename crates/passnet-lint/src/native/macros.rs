@@ -1,11 +1,11 @@
-//! Macros with parameters. They are expanded, so that the rules read the code that they produce.
+//! Macros. They are expanded, so that the rules read the code that they produce.
 
 use std::collections::BTreeMap;
 
 use super::{
     guards::Guards,
-    names::is_free,
-    tokens::{Directive, Token, TokenKind, lex},
+    names::{is_directive, is_free},
+    tokens::{Directive, Token, TokenKind, lex, lex_body},
 };
 
 /// Largest number of tokens after expansion.
@@ -19,18 +19,20 @@ pub(super) fn tokenize(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>, Gu
     let (tokens, mut directives) = lex(text)?;
     let guards = Guards::new(&directives);
     let tokens = expand(text, tokens, &mut directives, &guards)?;
-    Ok((tokens, directives, guards))
+    Ok((without_pragmas(tokens), directives, guards))
 }
 
 struct Macro<'t> {
-    parameters: Vec<&'t str>,
+    /// `None` for a macro without a list of parameters.
+    parameters: Option<Vec<&'t str>>,
     body: Vec<Token<'t>>,
     /// Offset of the definition. The macro is defined from there on.
     at: usize,
 }
 
-/// Replaces uses of macros with parameters by their bodies, and drops the directives that define them. Pasting (`#`,
-/// `##`), variadic macros and redefinitions are refused.
+/// Replaces uses of macros by their bodies, and drops the directives that define them. Pasting (`#`, `##`), variadic macros and
+/// redefinitions of macros with parameters are refused. Definitions without parameters stay if they are inside of `#if`, or if there are
+/// several of one name: the rules for directives judge them.
 fn expand<'t>(
     text: &'t str,
     tokens: Vec<Token<'t>>,
@@ -38,21 +40,27 @@ fn expand<'t>(
     guards: &Guards,
 ) -> Result<Vec<Token<'t>>, String> {
     let mut macros = BTreeMap::new();
+    let defined: Vec<&str> = directives.iter().filter_map(|directive| defined_name(&directive.text)).collect();
     for directive in directives.iter() {
         let Some(line) = text.get(directive.offset..directive.offset + directive.length) else { continue };
         let Some((name, mut definition)) = definition(line)? else { continue };
+        let is_single = defined.iter().filter(|other| **other == name).count() == 1;
         // The machine would decide which of several bodies is compiled, and the rules read only one.
-        if !guards.is_unconditional(directive.offset) {
+        let is_certain = guards.is_unconditional(directive.offset);
+        if definition.parameters.is_some() && !is_certain {
             return Err(format!("the macro `{name}` with parameters inside of #if"));
         }
-        definition.at = directive.offset;
-        if macros.insert(name, definition).is_some() {
+        if definition.parameters.is_some() && !is_single {
             return Err(format!("a second definition of the macro `{name}`"));
+        }
+        if is_single && is_certain {
+            definition.at = directive.offset;
+            macros.insert(name, definition);
         }
     }
     directives.retain(|directive| {
-        !is_function_like(&directive.text)
-            && !is_end(directive, &tokens, &macros, guards.is_unconditional(directive.offset))
+        let is_expanded = macros.values().any(|found| found.at == directive.offset);
+        !is_expanded && !is_end(directive, &tokens, &macros, guards.is_unconditional(directive.offset))
     });
     if macros.is_empty() {
         return Ok(tokens);
@@ -68,8 +76,9 @@ fn expand<'t>(
     Err("macros that nest too deeply".to_owned())
 }
 
-fn is_function_like(directive: &str) -> bool {
-    directive.strip_prefix("#define ").and_then(|rest| rest.split(' ').next()).is_some_and(|name| name.contains('('))
+/// Returns the name that a directive defines.
+fn defined_name(directive: &str) -> Option<&str> {
+    directive.strip_prefix("#define ").and_then(|rest| rest.split([' ', '(']).next())
 }
 
 /// Returns whether a directive is the `#undef` of a macro that nothing uses behind it. Uses there would not be expanded by the compiler.
@@ -86,30 +95,38 @@ fn is_end(
     is_defined && is_unconditional && !is_used
 }
 
-/// Returns a directive `#define NAME(a, b) body`, if it is one.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns a directive `#define NAME(a, b) body` or `#define NAME body`, if it is one and may be expanded.
 fn definition(line: &str) -> Result<Option<(&str, Macro<'_>)>, String> {
     let Some(rest) = line.trim_start().strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("define"))
     else {
         return Ok(None);
     };
-    let Some((name, rest)) = rest.trim_start().split_once('(') else { return Ok(None) };
+    let rest = rest.trim_start();
+    let (name, rest) = rest.split_at(rest.find(|c| !is_word(c)).unwrap_or(rest.len()));
     // A blank before the bracket makes the bracket part of the body of a macro without parameters.
-    if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Ok(None);
-    }
+    let Some(rest) = rest.strip_prefix('(') else {
+        let is_whole = rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_whitespace());
+        if !is_whole || !(is_free(name) || name == "restrict") || rest.contains('#') {
+            return Ok(None);
+        }
+        return Ok(Some((name, Macro { parameters: None, body: lex_body(rest)?, at: 0 })));
+    };
     if !is_free(name) {
         return Err(format!("the macro `{name}()`, which hides a function"));
     }
     let (parameters, body) = rest.split_once(')').ok_or("an unterminated macro")?;
     let parameters: Vec<_> = parameters.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    if parameters.iter().any(|name| !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+    if parameters.iter().any(|name| !name.chars().all(is_word)) {
         return Err(format!("the macro `{name}` with parameters that are not names"));
     }
     if body.contains('#') {
         return Err(format!("pasting in the macro `{name}`"));
     }
-    let (body, _) = lex(body)?;
-    Ok(Some((name, Macro { parameters, body, at: 0 })))
+    Ok(Some((name, Macro { parameters: Some(parameters), body: lex_body(body)?, at: 0 })))
 }
 
 fn expand_once<'t>(tokens: &[Token<'t>], macros: &BTreeMap<&str, Macro<'t>>) -> Result<(Vec<Token<'t>>, bool), String> {
@@ -118,21 +135,23 @@ fn expand_once<'t>(tokens: &[Token<'t>], macros: &BTreeMap<&str, Macro<'t>>) -> 
     let mut index = 0;
     while let Some(&token) = tokens.get(index) {
         index += 1;
+        let is_called = tokens.get(index).is_some_and(|next| next.text == "(");
         let used = macros.get(token.text).filter(|found| {
-            token.kind == TokenKind::Name
-                && found.at < token.at
-                && tokens.get(index).is_some_and(|next| next.text == "(")
+            token.kind == TokenKind::Name && found.at < token.at && (found.parameters.is_none() || is_called)
         });
         let Some(used) = used else {
             expanded.push(token);
             continue;
         };
-        let (arguments, after) = arguments(tokens, index).ok_or("an unterminated use of a macro")?;
-        index = after;
         changed = true;
+        let parameters = used.parameters.as_deref().unwrap_or_default();
+        let mut given = Vec::new();
+        if used.parameters.is_some() {
+            (given, index) = arguments(tokens, index).ok_or("an unterminated use of a macro")?;
+        }
         for part in &used.body {
-            match used.parameters.iter().position(|parameter| *parameter == part.text) {
-                Some(place) => expanded.extend(arguments.get(place).copied().unwrap_or_default()),
+            match parameters.iter().position(|parameter| *parameter == part.text) {
+                Some(place) => expanded.extend(given.get(place).copied().unwrap_or_default()),
                 None => expanded.push(Token { at: token.at, ..*part }),
             }
         }
@@ -141,6 +160,29 @@ fn expand_once<'t>(tokens: &[Token<'t>], macros: &BTreeMap<&str, Macro<'t>>) -> 
         }
     }
     Ok((expanded, changed))
+}
+
+/// Drops `_Pragma("...")` where the same text is allowed in a directive.
+fn without_pragmas(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
+    let is_pragma = |at: usize| {
+        let directive = text(at + 2).strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
+        text(at) == "_Pragma"
+            && text(at + 1) == "("
+            && text(at + 3) == ")"
+            && directive.is_some_and(|directive| is_directive(&format!("#pragma {directive}")))
+    };
+    let mut kept = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(&token) = tokens.get(at) {
+        if is_pragma(at) {
+            at += 4;
+        } else {
+            kept.push(token);
+            at += 1;
+        }
+    }
+    kept
 }
 
 /// Returns the arguments of a use whose bracket opens at `open`, and the index behind its end.
@@ -170,7 +212,7 @@ fn arguments<'s, 't>(tokens: &'s [Token<'t>], open: usize) -> Option<(Vec<&'s [T
 
 #[cfg(test)]
 mod tests {
-    use super::tokenize;
+    use super::{is_directive, tokenize};
 
     fn expanded(text: &str) -> Result<String, String> {
         let (tokens, directives, _) = tokenize(text)?;
@@ -190,6 +232,11 @@ mod tests {
         assert_eq!(expanded("getpid()\n#define getpid() 0").as_deref(), Ok("getpid ( )"));
         assert_eq!(expanded("#define A(x) x\n#define B(x) A(A(x))\nB(c)").as_deref(), Ok("c"));
         assert_eq!(expanded("#define A(x) x\nA(c)\n#undef A\nd").as_deref(), Ok("c d"));
+        assert_eq!(expanded("#define A B\n#define B -INFINITY // least\nA").as_deref(), Ok("- INFINITY"));
+        assert_eq!(expanded("#define A\n#define HALF (N / 2)\n#define N 8\nA HALF").as_deref(), Ok("( 8 / 2 )"));
+        assert_eq!(expanded("#define A(x) \\\n    x; \\\n    x\nA(c)").as_deref(), Ok("c ; c"));
+        assert_eq!(expanded("#define A b // \\\n    c\nA").as_deref(), Ok("b"));
+        assert_eq!(expanded("#define U _Pragma(\"GCC unroll 4\")\nU x").as_deref(), Ok("x"));
     }
 
     #[test]
@@ -207,6 +254,20 @@ mod tests {
     }
 
     #[test]
+    fn definitions_that_vary_remain_directives() {
+        for text in [
+            "#if 0\n#define A b\n#endif\nA",
+            "#define A b\n#define A c\nA",
+            "#define expf system\nexpf",
+            "#define A #b\nA",
+        ] {
+            let (tokens, directives, _) = tokenize(text).unwrap();
+            assert!(directives.iter().any(|directive| !is_directive(&directive.text)), "{text}");
+            assert_eq!(tokens.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_followed_is_refused() {
         for text in [
             "#define A(x) A(x) A(x)\nA(1)",
@@ -217,6 +278,12 @@ mod tests {
             "#define A(x) x\nA(1",
             "#if 0\n#define getpid() 0\n#endif\ngetpid()",
             "#define expf(x) system(x)\nexpf(1)",
+            "#define A A\nA",
+            "#define sys\\\ntem 1\nA",
+            "a // \\\nb",
+            "/* *\\\n/ a /* */",
+            "/* *\\ \n/ a /* */",
+            "sys\\\ntem",
         ] {
             assert!(expanded(text).is_err(), "{text}");
         }

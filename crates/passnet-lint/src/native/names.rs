@@ -59,6 +59,8 @@ static STD_FUNCTIONS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../
 /// Types and constants of `std`.
 static STD_TYPES: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/std_types.txt")));
 
+static STD_CONCEPTS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/std_concepts.txt")));
+
 /// Members of standard types.
 static MEMBERS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/members.txt")));
 
@@ -94,11 +96,15 @@ pub(super) fn is_reserved(name: &str) -> bool {
 }
 
 pub(super) fn is_std(name: &str) -> bool {
-    STD_TYPES.contains(name) || is_std_function(name)
+    STD_TYPES.contains(name) || is_std_function(name) || is_std_concept(name)
 }
 
 pub(super) fn is_std_function(name: &str) -> bool {
     STD_FUNCTIONS.contains(name)
+}
+
+pub(super) fn is_std_concept(name: &str) -> bool {
+    STD_CONCEPTS.contains(name)
 }
 
 pub(super) fn is_member(name: &str) -> bool {
@@ -156,8 +162,8 @@ pub(super) fn is_directive(directive: &str) -> bool {
             let mut words = rest.split([' ', '(']);
             match words.next() {
                 Some("omp") => !rest.contains("threadprivate") && !rest.contains("declare reduction"),
-                Some("unroll" | "once") => true,
-                Some("GCC") => matches!(words.next(), Some("ivdep" | "unroll")),
+                Some("unroll" | "nounroll" | "once") => true,
+                Some("GCC") => matches!(words.next(), Some("ivdep" | "unroll" | "diagnostic")),
                 _ => false,
             }
         }

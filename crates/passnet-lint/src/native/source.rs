@@ -109,7 +109,15 @@ impl<'t> TokenSource<'t> {
 
     /// Returns whether a brace opens a namespace or a block `extern "C"`.
     pub(super) fn is_namespace(&self, open: usize) -> bool {
-        self.before(open, 1) == "namespace" || self.before(open, 2) == "namespace" || self.before(open, 1) == "\"C\""
+        let mut first = open;
+        if open > 0 && self.is_name(open - 1) && self.before(open, 1) != "namespace" {
+            first -= 1;
+            // `namespace outer::inner {`
+            while first > 1 && self.before(first, 1) == "::" && self.is_name(first - 2) {
+                first -= 2;
+            }
+        }
+        self.before(first, 1) == "namespace" || self.before(open, 1) == "\"C\""
     }
 
     /// Returns whether a token is outside of all functions and types.
@@ -130,6 +138,10 @@ impl<'t> TokenSource<'t> {
         while at < self.len() {
             match self.text(at) {
                 "{" => return true,
+                "decltype" => match self.closing(at + 1) {
+                    Some(close) => at = close + 1,
+                    None => return false,
+                },
                 "const" | "noexcept" | "mutable" | "->" | "*" | "&" | "::" | "override" | "final" => at += 1,
                 "<" => match self.template_end(at) {
                     Some(end) => at = end + 1,

@@ -55,6 +55,15 @@ const ONLY_OBJECTS: &[&str] = &["absolute-address", "frame-of-4-mib", "null-poin
 fn ordinary_code_is_accepted() {
     let mut report = String::new();
     for text in [
+        "#define restrict __restrict__\n#define scalar_t float\n#define SIZE (4 * 2)\n#define INLINE static inline __attribute__((always_inline))\n#define LEAST -INFINITY\nINLINE scalar_t f(scalar_t v) { return v > LEAST ? v : SIZE; }\n#undef LEAST\nvoid k(scalar_t* restrict x) { x[0] = f(x[0]); }",
+        "#define EACH(n) \\\n    for (int64_t i = 0; i < n; ++i) \\\n        x[i] += 1;\nvoid k(float* x, int64_t n) { EACH(n) }",
+        "#define UNROLL _Pragma(\"GCC unroll 4\")\n#pragma GCC diagnostic push\nvoid k(float* x) { UNROLL for (int i = 0; i < 4; ++i) x[i] = 0; }",
+        "namespace o::p { struct F { float operator()(float v) const { return v; } }; inline float f(float v) { return v; } } namespace q = o::p; void k(float* x) { x[0] = o::p::F{}(x[0]) + q::f(x[1]); }",
+        "struct V { float v; friend V operator+(V a, V b) { return {a.v + b.v}; } friend float dot(V a, V b) { return a.v * b.v; } operator float() const { return v; } explicit operator bool() const { return v != 0; } }; void k(float* x) { x[0] = V{x[0]} + V{x[1]}; x[1] = dot(V{1}, V{2}); }",
+        "template <typename F> concept Op = requires(F f, float a) { f(a); }; template <Op F> static float app(F f, float a) { return f(a); } template <std::floating_point T> static T half(T v) { return v / T(2); } void k(float* x) { x[0] = app([](float v) { return v; }, half(x[0])) * std::numbers::pi_v<float>; }",
+        "template <class F> static float app(F&& f, float a) { return std::forward<F>(f)(a) + std::invoke(f, a); } void k(float* x) { auto twice = [](auto op, float v) { return op(op(v)); }; auto fib = [](auto&& self, int n) -> int { return n < 2 ? n : self(self, n - 1) + self(self, n - 2); }; x[0] = app([](float v) { return v; }, twice([](float v) { return v + 1; }, x[0])) + fib(fib, 5); }",
+        "static const float SCALE = std::sqrt(2.0f); constexpr auto T = []() { std::array<float, 4> t{}; for (int i = 0; i < 4; ++i) t[i] = 0.5f; return t; }(); [[gnu::always_inline]] inline float f(float v) { return v; } void k(float* x) { x[0] = f(x[0]) * SCALE + T[1]; }",
+        "template <class A, class B> static auto add(A a, B b) -> decltype(a + b) { return a + b; } void k(float* x) { x[0] = add(x[0], 1); }",
         "namespace a { struct W { float v; explicit W(float u) : v(u) {} W(const W&) = delete; }; } void k(float* x) { a::W w(x[0]); x[0] = w.v; }",
         "struct alignas(16) V { float v[4]; float get(int i) const { return v[i]; } }; void k(float* x) { V v{{1, 2, 3, 4}}; x[0] = v.get(1); }",
         "struct __attribute__((packed)) V { float v; V(float u) : v(u) {} float get() const { return v; } }; void k(float* x) { V v(x[0]); x[0] = v.get(); }",
@@ -150,7 +159,14 @@ fn disguises_are_refused() {
         "template <class F> static void leak(F f) { f(1); auto& g = *f; } void k(float* x) { leak([](float v) { return v; }); }",
         "void k(float* x) { std::decay_t<float(float)> p = 0; x[0] = p(1); }",
         "void k(float* x) { std::function<float(float)> f; x[0] = f(1); }",
-        "struct S { operator int64_t() const { return 1; } }; void k(float* x) { x[0] = S{}; }",
+        "struct S { operator float*() const { return (float*)4096; } }; void k(float* x) { x[0] = *S{}; }",
+        "struct S { operator auto() const { return 1; } }; void k(float* x) { x[0] = S{}; }",
+        "namespace a = std; void k(float* x) { x[0] = a::max(x[0], x[1]); }",
+        "template <class F> static float run(F f) { return std::forward<F>(f)(1); } static float g(float v) { return v; } void k(float* x) { x[0] = run(g); }",
+        "#define CALL system\nvoid k(float* x) { CALL(\"\"); }",
+        "#define STATE static float last\nvoid k(float* x) { STATE; x[0] = last++; }",
+        "#ifdef __AVX2__\n#define F f\n#else\n#define F g\n#endif\nvoid k(float* x) { x[0] = F; }",
+        "void k(float* x) { for (auto f = x; ;) f(1); }",
         "struct S { void* operator new(size_t n) { return 0; } }; void k(float* x) { x[0] = 1; }",
         "struct S { float* operator->() { return 0; } }; void k(float* x) { x[0] = 1; }",
         // R20: definitions that are not compiled.

@@ -30,11 +30,27 @@ pub(super) fn offset(text: &str, slice: &str) -> usize {
     (slice.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize).min(text.len())
 }
 
-/// Returns the tokens and directives of a text.
+/// Returns the tokens and directives of a text. Only directives may continue in the next line.
 pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String> {
-    if text.contains("\\\n") || text.contains("??") || text.contains("%:") || text.contains("<%") {
-        return Err("line splicing, trigraphs or digraphs".to_owned());
+    if text.contains("??") || text.contains("%:") || text.contains("<%") {
+        return Err("trigraphs or digraphs".to_owned());
     }
+    lex_part(text, false)
+}
+
+/// Returns the tokens of a macro's body, which may continue in the next line.
+pub(super) fn lex_body(body: &str) -> Result<Vec<Token<'_>>, String> {
+    // A comment continues in the next line as well.
+    let body = body.split("//").next().unwrap_or_default();
+    lex_part(body, true).map(|(tokens, _)| tokens)
+}
+
+/// Returns the part of a line before the backslash with which it continues in the next line. Compilers ignore blanks behind it.
+fn continued(line: &str) -> Option<&str> {
+    line.trim_end().strip_suffix('\\')
+}
+
+fn lex_part(text: &str, is_body: bool) -> Result<(Vec<Token<'_>>, Vec<Directive>), String> {
     let mut tokens = Vec::new();
     let mut directives = Vec::new();
     // Depth of braces at each open `#if`. A branch that ends at another depth would hide where functions end.
@@ -49,10 +65,20 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
                 1
             }
             c if c.is_ascii_whitespace() => 1,
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest[2..].find("*/").ok_or("an unterminated comment")? + 4,
+            '\\' if is_body && rest.lines().next().is_some_and(|line| continued(line) == Some("")) => {
+                rest.find('\n').unwrap_or(rest.len())
+            }
+            '/' if rest.starts_with("//") => comment_end(rest)?,
+            '/' if rest.starts_with("/*") => {
+                let end = rest[2..].find("*/").ok_or("an unterminated comment")? + 4;
+                // Joined with the next line, it might end the comment.
+                if rest[..end].lines().filter_map(continued).any(|line| line.ends_with('*')) {
+                    return Err("a comment that continues in the next line".to_owned());
+                }
+                end
+            }
             '#' if line_start => {
-                let end = rest.find('\n').unwrap_or(rest.len());
+                let end = directive_end(rest)?;
                 let directive = normalise(&rest[..end])?;
                 balance(&directive, &mut conditions, depth)?;
                 directives.push(Directive { text: directive, offset: offset(text, rest), length: end });
@@ -106,11 +132,39 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
     Ok((tokens, directives))
 }
 
+/// Returns the length of a comment that begins with `//`.
+fn comment_end(text: &str) -> Result<usize, String> {
+    let end = text.find('\n').unwrap_or(text.len());
+    match continued(&text[..end]) {
+        Some(_) => Err("a comment that continues in the next line".to_owned()),
+        None => Ok(end),
+    }
+}
+
+/// Returns the length of a directive, with the lines in which it continues.
+fn directive_end(text: &str) -> Result<usize, String> {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        let Some(part) = continued(line) else { return Ok(end - usize::from(line.ends_with('\n'))) };
+        // Compilers join both lines without a blank, which would join two words.
+        if !part.is_empty() && !part.ends_with(is_blank) && !text[end..].starts_with(is_blank) {
+            return Err("a word that continues in the next line".to_owned());
+        }
+    }
+    Ok(end)
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace()
+}
+
 /// Returns a directive with single spaces and no comment.
 fn normalise(line: &str) -> Result<String, String> {
     if line.contains("/*") {
         return Err("a comment in a directive".to_owned());
     }
+    let line = line.lines().map(|line| continued(line).unwrap_or(line)).collect::<Vec<_>>().join(" ");
     let line = line.split("//").next().unwrap_or_default().replacen('#', "# ", 1);
     Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").replacen("# ", "#", 1))
 }

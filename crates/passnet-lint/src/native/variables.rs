@@ -138,6 +138,10 @@ impl<'t> Variables<'t> {
             if next == "=" && source.text(at + 2) == "[" && source.text(at + 3) != "[" {
                 holds = Holds::Lambda;
             }
+            // The type of a parameter `auto f` is one of a template.
+            if source.text(start) == "auto" && in_list && matches!(next, "," | ")") {
+                holds = Holds::Argument;
+            }
             self.add(source, at, holds);
             let Some(end) = initializer_end(source, at + 1) else { return };
             if source.text(end) != "," || in_list {

@@ -12,8 +12,8 @@ use crate::rule::Violation;
 /// ## Why
 ///
 /// `system`, `dlopen`, `fork`, `socket`, `asm` and calls through computed addresses leave the kernel. From the
-/// address of any function, code can reach all other functions in the process. Macros with parameters are expanded
-/// before the checker reads the code.
+/// address of any function, code can reach all other functions in the process. Macros are expanded before the checker reads the
+/// code.
 ///
 /// ## Example
 ///
