@@ -39,7 +39,7 @@ def _passes(function, judged):
     return texts(function, values, "cuda", judged)
 
 
-# The interpreter is chosen before Triton is imported.
+# The interpreter is chosen before Triton is imported. One process runs all calls, because the import takes longest.
 RUN = """
 import sys, torch, types
 import triton.language as tl
@@ -49,28 +49,34 @@ def device_assert(condition, message):
     assert condition.handle.data.all(), message
 
 tl.device_assert = device_assert
-text, ids = sys.stdin.read(), torch.tensor(eval(sys.argv[1]))
-path = sys.argv[2]
+text, path, order = sys.stdin.read(), sys.argv[1], sys.argv[3].split(",")
 open(path, "w").write(text)
 module = types.ModuleType("written")
 module.__file__ = path
 sys.modules["written"] = module
 exec(compile(text, path, "exec"), module.__dict__)
 torch.manual_seed(0)
-table, x = torch.randn(100, 40), torch.randn(3, 40)
-values = {"table": table, "ids": ids, "x": x}
-found = module.fused(*[values[name] for name in sys.argv[3].split(",")])
-torch.save((found, table, x), path + ".pt")
+values = {"table": torch.randn(100, 40), "x": torch.randn(3, 40)}
+found = []
+for ids in eval(sys.argv[2]):
+    given = {**values, "ids": torch.tensor(ids)}
+    try:
+        found.append(module.fused(*[given[name] for name in order]))
+    except Exception as error:
+        found.append(repr(error))
+torch.save((found, values), path + ".pt")
 """
 
 
-def _run(text, ids, tmp_path, order):
+def _run(text, calls, tmp_path, order):
     path = str(tmp_path / "written.py")
-    command = [sys.executable, "-c", RUN, repr(ids), path, order]
+    command = [sys.executable, "-c", RUN, path, repr(calls), order]
     run = subprocess.run(
         command, input=text, capture_output=True, text=True, check=False, env={**os.environ, "TRITON_INTERPRET": "1"}
     )
-    return run, path + ".pt"
+    assert run.returncode == 0, run.stderr
+    found, values = torch.load(path + ".pt")
+    return found, values["table"], values["x"]
 
 
 @pytest.mark.parametrize(
@@ -85,15 +91,11 @@ def test_an_index_out_of_range_is_an_assertion(function, good, bad, tmp_path):
     (text,) = _passes(function, "whole")
     assert _passes(function, "")[0].count("device_assert") == text.count("device_assert") > 0
     assert "debug=True, sanitize_overflow=False" in text
-    order = _order(text)
-    for ids in good:
-        run, saved = _run(text, ids, tmp_path, order)
-        assert run.returncode == 0, run.stderr
-        found, table, x = torch.load(saved)
-        torch.testing.assert_close(found, function(table, torch.tensor(ids), x))
-    for ids in bad:
-        run, _ = _run(text, ids, tmp_path, order)
-        assert run.returncode != 0 and "index out of range" in run.stderr, run.stderr
+    found, table, x = _run(text, good + bad, tmp_path, _order(text))
+    for ids, result in zip(good, found[: len(good)], strict=True):
+        torch.testing.assert_close(result, function(table, torch.tensor(ids), x))
+    for error in found[len(good) :]:
+        assert "index out of range" in str(error), error
 
 
 def _order(text):

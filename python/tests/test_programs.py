@@ -115,10 +115,15 @@ def _reference(program: Program, way: Callable[..., Any]) -> Callable[..., Any]:
 WAYS: tuple[Callable[..., Any], ...] = (by_compile, by_backend)
 
 
+# `test_compile_models.py` and `test_compile_objects.py` have models of the same families.
+LONG = {"text_is_generated", "encoder_and_decoder", "classifier_with_masks"}
+
+
 def _case(program: Program, way: Callable[..., Any]) -> Any:
     group = program.__module__.partition(".")[2]
     # Models of libraries take seconds each. `passnet.compile` and the backend share all but the capture.
-    marks = [pytest.mark.long] if group == "libraries" and way is by_backend else []
+    is_long = group == "libraries" and (way is by_backend or program.__name__ in LONG)
+    marks = [pytest.mark.long] if is_long else []
     if program.__name__ == "default_that_is_shared" and way is by_compile and VERSION < (2, 15):
         marks.append(
             pytest.mark.skip(reason="this PyTorch captures a default value of an inlined function as a new object")

@@ -38,6 +38,7 @@ mod imports;
 pub mod ptx;
 mod rules;
 pub mod source;
+mod words;
 
 pub use self::{
     finding::{ObjectFinding, ObjectRule},

@@ -4,7 +4,10 @@
 //! Preprocessed text has no macros, conditions and splices, so it can be read token by token. Text of system headers is not checked. The
 //! raw text must not have line markers, because a line marker could make any text look like text of a system header.
 
-use crate::finding::{ObjectFinding, ObjectRule};
+use crate::{
+    finding::{ObjectFinding, ObjectRule},
+    words::names,
+};
 
 /// Attributes that change how data is laid out, or how code is divided into functions.
 const ATTRIBUTES: &[&str] = &[
@@ -202,15 +205,29 @@ fn tokens(text: &str) -> Vec<ObjectFinding> {
         };
         findings.extend(message.map(finding));
     }
-    // `[[gnu::section("x")]]`, also `[[using gnu: section("x")]]`.
-    for (at, _) in text.match_indices("[[") {
-        let inside = text[at..].split("]]").next().unwrap_or_default();
-        let is_vendors = inside.contains("gnu") && inside.contains(':');
-        if is_vendors {
-            findings.push(finding(format!("`{inside}]]` changes how the kernel is compiled; leave it out")));
-        }
-    }
+    findings.extend(brackets(text).filter_map(bracketed_attributes).map(finding));
     findings
+}
+
+/// Returns the text behind each `[[`, up to the first closing bracket. Blanks and digraphs make the same tokens.
+fn brackets(text: &str) -> impl Iterator<Item = &str> {
+    let open = |text: &str| text.strip_prefix('[').or_else(|| text.strip_prefix("<:")).map(str::len);
+    let starts = text.match_indices(['[', '<']).map(|(at, _)| at);
+    let inside = starts.filter_map(move |at| {
+        let after = text[text.len() - open(&text[at..])?..].trim_start();
+        Some(&text[text.len() - open(after)?..])
+    });
+    inside.map(|inside| &inside[..inside.find([']', ';']).unwrap_or(inside.len())])
+}
+
+/// Returns what is wrong with attributes of the compiler in brackets, such as `gnu::section("x")`; `None` if all are allowed.
+fn bracketed_attributes(inside: &str) -> Option<String> {
+    let is_vendors = inside.contains("gnu") && inside.contains(':');
+    let is_allowed = |attribute: &str| {
+        attribute.trim().strip_prefix("gnu::").is_some_and(|name| ATTRIBUTES.contains(&name.trim_matches('_')))
+    };
+    let is_refused = is_vendors && !inside.split(',').all(is_allowed);
+    is_refused.then(|| format!("`[[{inside}]]` changes how the kernel is compiled; leave it out"))
 }
 
 /// Returns what is wrong with the list of an attribute; `None` if all its attributes are allowed.
@@ -247,55 +264,6 @@ fn attribute(rest: &str) -> Option<String> {
     None
 }
 
-/// Returns the names in a text with their byte offsets, without names in literals and comments.
-fn names(text: &str) -> Vec<(usize, &str)> {
-    let mut names = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let at = text.len() - rest.len();
-        let length = match first {
-            c if c.is_alphabetic() || c == '_' => {
-                let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                let name = &rest[..end];
-                if name.ends_with('R') && rest[end..].starts_with('"') {
-                    end + raw_string(&rest[end..])
-                } else {
-                    names.push((at, name));
-                    end
-                }
-            }
-            c if c.is_ascii_digit() => {
-                rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '\'' | '_'))).unwrap_or(rest.len())
-            }
-            '"' | '\'' => literal(rest, first),
-            c => c.len_utf8(),
-        };
-        rest = &rest[length..];
-    }
-    names
-}
-
-fn literal(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (index, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '\n' => return index,
-            c if c == quote => return index + c.len_utf8(),
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Returns the length of `"x(...)x"`.
-fn raw_string(text: &str) -> usize {
-    let Some(open) = text.find('(') else { return 1 };
-    let end = format!("){}\"", &text[1..open]);
-    text[open..].find(&end).map_or(text.len(), |at| open + at + end.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +285,8 @@ mod tests {
             "[[maybe_unused]] int a = b[c[0]];",
             "__attribute__((target(\"avx2,fma\"), hot)) void k() {}",
             "auto r = R\"x(asm(\"a\"))x\";",
+            "[[gnu::always_inline, gnu::hot]] inline float f(float v) { return v; }",
+            "int gnu = a[b[0]] < ::c ? 1 : 2;",
         ] {
             assert_eq!(judged(kernel), Ok(()), "{kernel}");
         }
@@ -336,6 +306,10 @@ mod tests {
                 "asm",
             ),
             ("[[gnu::section(\"x\")]] int a;", "gnu"),
+            ("[ [gnu::uninitialized] ] int a;", "gnu"),
+            ("<:<: gnu::uninitialized :>:> int a;", "gnu"),
+            ("[[using gnu: hot, uninitialized]] int a;", "gnu"),
+            ("[[gnu::hot, gnu::section(\"x\")]] int a;", "gnu"),
             ("float* p = (float*)__builtin_alloca(64);", "alloca"),
             ("void* p = __builtin_frame_address(0);", "frame_address"),
             ("#pragma M\n", "marks"),
