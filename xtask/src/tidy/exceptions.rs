@@ -77,12 +77,6 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "function-length",
-        path: "crates/passnet-lint/src/native/tokens.rs",
-        about: "`lex`",
-        reason: "one match with an arm for each kind of token",
-    },
-    Exception {
-        rule: "function-length",
         path: "crates/passnet-eval/src/run.rs",
         about: "`run_suite`",
         reason: "one pass from the header to the outcome; the threads borrow its locals",

@@ -167,6 +167,8 @@ fn disguises_are_refused() {
         "#define STATE static float last\nvoid k(float* x) { STATE; x[0] = last++; }",
         "#ifdef __AVX2__\n#define F f\n#else\n#define F g\n#endif\nvoid k(float* x) { x[0] = F; }",
         "void k(float* x) { for (auto f = x; ;) f(1); }",
+        "void k(float* x) { x<:0:> = 1; }",
+        "void k(float* x) { x<::> = 1; }",
         "struct S { void* operator new(size_t n) { return 0; } }; void k(float* x) { x[0] = 1; }",
         "struct S { float* operator->() { return 0; } }; void k(float* x) { x[0] = 1; }",
         // R20: definitions that are not compiled.

@@ -32,7 +32,7 @@ pub(super) fn offset(text: &str, slice: &str) -> usize {
 
 /// Returns the tokens and directives of a text. Only directives may continue in the next line.
 pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String> {
-    if text.contains("??") || text.contains("%:") || text.contains("<%") {
+    if ["??", "%:", "<%", "<:"].iter().any(|digraph| text.contains(digraph)) {
         return Err("trigraphs or digraphs".to_owned());
     }
     lex_part(text, false)
@@ -69,14 +69,7 @@ fn lex_part(text: &str, is_body: bool) -> Result<(Vec<Token<'_>>, Vec<Directive>
                 rest.find('\n').unwrap_or(rest.len())
             }
             '/' if rest.starts_with("//") => comment_end(rest)?,
-            '/' if rest.starts_with("/*") => {
-                let end = rest[2..].find("*/").ok_or("an unterminated comment")? + 4;
-                // Joined with the next line, it might end the comment.
-                if rest[..end].lines().filter_map(continued).any(|line| line.ends_with('*')) {
-                    return Err("a comment that continues in the next line".to_owned());
-                }
-                end
-            }
+            '/' if rest.starts_with("/*") => block_comment_end(rest)?,
             '#' if line_start => {
                 let end = directive_end(rest)?;
                 let directive = normalise(&rest[..end])?;
@@ -84,44 +77,16 @@ fn lex_part(text: &str, is_body: bool) -> Result<(Vec<Token<'_>>, Vec<Directive>
                 directives.push(Directive { text: directive, offset: offset(text, rest), length: end });
                 end
             }
-            '"' | '\'' => {
-                let end = literal_end(rest, first).ok_or("an unterminated literal")?;
-                tokens.push(Token { kind: TokenKind::Text, text: &rest[..end], at: offset(text, rest) });
-                end
-            }
-            c if c.is_ascii_alphabetic() || c == '_' => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest[end..].starts_with('"') && rest[..end].ends_with('R') {
-                    return Err("a raw string".to_owned());
+            _ => {
+                let (kind, length) = token(rest, first)?;
+                match first {
+                    '{' => depth += 1,
+                    '}' => depth = depth.saturating_sub(1),
+                    _ => {}
                 }
-                tokens.push(Token { kind: TokenKind::Name, text: &rest[..end], at: offset(text, rest) });
-                end
+                tokens.push(Token { kind, text: &rest[..length], at: offset(text, rest) });
+                length
             }
-            c if c.is_ascii_digit() => {
-                let end = rest
-                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '\'' | '_')))
-                    .unwrap_or(rest.len());
-                tokens.push(Token { kind: TokenKind::Number, text: &rest[..end], at: offset(text, rest) });
-                end
-            }
-            '{' | '}' => {
-                depth = if first == '{' { depth + 1 } else { depth.saturating_sub(1) };
-                tokens.push(Token { kind: TokenKind::Punctuation, text: &rest[..1], at: offset(text, rest) });
-                1
-            }
-            _ if rest.starts_with("::")
-                || rest.starts_with("->")
-                || rest.starts_with("&&")
-                || rest.starts_with("||") =>
-            {
-                tokens.push(Token { kind: TokenKind::Punctuation, text: &rest[..2], at: offset(text, rest) });
-                2
-            }
-            c if c.is_ascii_punctuation() && !matches!(c, '\\' | '$' | '@' | '`' | '#') => {
-                tokens.push(Token { kind: TokenKind::Punctuation, text: &rest[..1], at: offset(text, rest) });
-                1
-            }
-            c => return Err(format!("the character `{}`", c.escape_default())),
         };
         line_start = line_start && (first == '\n' || first.is_ascii_whitespace());
         rest = &rest[length..];
@@ -130,6 +95,38 @@ fn lex_part(text: &str, is_body: bool) -> Result<(Vec<Token<'_>>, Vec<Directive>
         return Err("an unterminated #if".to_owned());
     }
     Ok((tokens, directives))
+}
+
+/// Returns the kind and the length of the token that begins a text.
+fn token(text: &str, first: char) -> Result<(TokenKind, usize), String> {
+    let length = |ends: fn(char) -> bool| text.find(ends).unwrap_or(text.len());
+    let found = match first {
+        '"' | '\'' => (TokenKind::Text, literal_end(text, first).ok_or("an unterminated literal")?),
+        c if c.is_ascii_alphabetic() || c == '_' => {
+            let end = length(|c| !(c.is_ascii_alphanumeric() || c == '_'));
+            if text[end..].starts_with('"') && text[..end].ends_with('R') {
+                return Err("a raw string".to_owned());
+            }
+            (TokenKind::Name, end)
+        }
+        c if c.is_ascii_digit() => {
+            (TokenKind::Number, length(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '\'' | '_'))))
+        }
+        _ if ["::", "->", "&&", "||"].iter().any(|pair| text.starts_with(pair)) => (TokenKind::Punctuation, 2),
+        c if c.is_ascii_punctuation() && !matches!(c, '\\' | '$' | '@' | '`' | '#') => (TokenKind::Punctuation, 1),
+        c => return Err(format!("the character `{}`", c.escape_default())),
+    };
+    Ok(found)
+}
+
+/// Returns the length of a comment that begins with `/*`.
+fn block_comment_end(text: &str) -> Result<usize, String> {
+    let end = text[2..].find("*/").ok_or("an unterminated comment")? + 4;
+    // Joined with the next line, it might end the comment.
+    if text[..end].lines().filter_map(continued).any(|line| line.ends_with('*')) {
+        return Err("a comment that continues in the next line".to_owned());
+    }
+    Ok(end)
 }
 
 /// Returns the length of a comment that begins with `//`.
