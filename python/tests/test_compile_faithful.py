@@ -296,3 +296,28 @@ def test_parts_that_are_computed_again_draw_the_same_random_numbers():
     for _ in range(3):
         torch.testing.assert_close(gradient(compiled), expected)
     assert kinds(compiled) == 0
+
+
+# Each of these rounds once in eager mode. Written as several operations, it rounds more often.
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda x, y, _: x.add_(y, alpha=0.1),
+        lambda x, y, z: x.addcmul_(y, z, value=0.1),
+        lambda x, y, z: x.addcdiv_(y, z + 2, value=0.1),
+    ],
+)
+@pytest.mark.parametrize("dtypes", [(torch.float32, torch.bfloat16), (torch.bfloat16, torch.bfloat16)])
+@torch.no_grad()
+def test_updates_with_a_factor_round_as_in_eager_mode(update, dtypes):
+    wide, short = dtypes
+    x, y, z = torch.randn(64, dtype=wide), torch.randn(64, dtype=short), torch.rand(64, dtype=short)
+    compiled = passnet.compile(update, author=None)
+    for _ in range(3):
+        expected, found = x.clone(), x.clone()
+        try:
+            update(expected, y, z)
+        except RuntimeError:
+            pytest.skip("eager mode has no such update of two types")
+        compiled(found, y, z)
+        assert torch.equal(found, expected)

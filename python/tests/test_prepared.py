@@ -358,6 +358,23 @@ def test_views_of_what_is_allocated(functions):
         assert torch.equal(turned(x), x.t() + 1.0)
 
 
+def test_results_that_view_arguments_count_writes_together():
+    @kernels.prepared
+    def parts(x):
+        turned = x.as_strided((3, 2), (1, 3))
+        return turned.as_strided((2,), (3,)), x.as_strided((3,), (1,), x.storage_offset() + 3)
+
+    for _ in range(3):
+        x = torch.zeros(2, 3)
+        for number, part in enumerate(parts(x), start=1):
+            part.add_(number)
+            assert part._is_view() and x._version == number
+        assert torch.equal(x, torch.tensor([[1.0, 0.0, 0.0], [3.0, 2.0, 2.0]]))
+        # As in eager mode, a view of an ordinary tensor is none that only inference may use.
+        with torch.inference_mode():
+            assert not any(part.is_inference() for part in parts(x))
+
+
 def test_views_with_gradients_stay_views_of_pytorch():
     @kernels.prepared
     def turned(x):

@@ -21,6 +21,7 @@ from passnet._backend import triton_ready
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
 from passnet._backend.sharing import root_of
+from passnet._compile.dynamo import call_captured
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
 from passnet._compile.guards import facts_read
@@ -120,7 +121,7 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     recorder = _Recorder(model, args, kwargs, arguments)
     function = _entry(model)
     try:
-        result = torch.compile(function, backend=recorder, fullgraph=True, dynamic=False)(*args, **kwargs)
+        result = call_captured(function, recorder, args, kwargs)
     except Exception as error:
         if recorder.has_run:
             raise

@@ -116,6 +116,7 @@ def _observed(function: Callable[..., Any], arguments: tuple) -> tuple[Any, bool
     results = _places(result, observer.slots)
     if observer.is_hopeless or results is None:
         return result, True, None
+    _keep_views(observer, results, len(tensors))
     places = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
     # The signature has no offsets, so a plan that depends on them is for these offsets only.
     offsets = [tensor.storage_offset() for tensor in tensors] if observer.reads_offsets else []
@@ -159,6 +160,26 @@ def _view(view: torch.Tensor, of: torch.Tensor, slots: list[torch.Tensor]) -> _M
     if make is None or number is None or of.requires_grad or of.layout != torch.strided:
         return None
     return make, (tuple(view.shape), view.stride(), view.storage_offset() - of.storage_offset()), number
+
+
+def _keep_views(observer: _Observer, results: int | tuple[int, ...] | list[int], arguments: int) -> None:
+    """Has results that view arguments be views to PyTorch as well, which count writes together with their arguments. Others are made faster."""
+    for number in (results,) if isinstance(results, int) else results:
+        chain = []
+        while number >= arguments and (of := observer.made[number - arguments][2]) is not None:
+            chain.append((number, of))
+            number = of
+        if number >= arguments:
+            continue
+        for view, of in chain:
+            tensor = observer.slots[view]
+            place = tensor.storage_offset()
+            offset = () if place == observer.slots[of].storage_offset() else (place,)
+            observer.made[view - arguments] = (
+                torch.Tensor.as_strided,
+                (tuple(tensor.shape), tensor.stride(), *offset),
+                of,
+            )
 
 
 def signature_check(tensors: list[torch.Tensor]) -> Callable[..., bool]:

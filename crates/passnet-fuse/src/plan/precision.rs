@@ -93,6 +93,9 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
         if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix || is_weighted {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
         }
+        if target == Target::Cpu && is_reciprocal_root(&call) && ty.is_some_and(|ty| is_half(ty.dtype)) {
+            traces.insert(node.id, Trace { in_half: true, is_signed: false });
+        }
         if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {
             traces.values_mut().for_each(|trace| trace.in_half = true);
         }
@@ -147,6 +150,13 @@ fn shown(
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns whether a call computes 1 / sqrt(x). In half types, PyTorch rounds the root and its reciprocal for elements outside of vectors
+/// (those of slices, and the last ones), so that every third of them rounds to the other neighbour.
+fn is_reciprocal_root(call: &Call<'_>) -> bool {
+    let is_root = |arg| matches!(arg, Arg::Float(exponent) if exponent == -0.5);
+    call.name == "rsqrt" || call.name == "pow" && call.given(1, "exponent").is_some_and(is_root)
 }
 
 /// Returns whether a call computes means of neighbours, and does not only copy them.
