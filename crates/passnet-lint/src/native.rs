@@ -4,7 +4,7 @@
 //! rules. A name may be called if the source defines it wherever the call is compiled, or if the name is on a list. A name that
 //! headers declare and that gives access to the system may only be the name of a variable. No function may be used as a value, so
 //! a function can only be called by its name. Text that only a parser could judge is rejected: pasting macros, function pointers,
-//! calls of computed values, line splicing.
+//! calls of computed values, words that continue in the next line.
 
 mod attributes;
 mod calls;

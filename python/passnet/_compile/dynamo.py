@@ -17,6 +17,6 @@ def call_captured(
     function: Callable[..., Any], backend: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Calls a function under Dynamo as one graph of fixed sizes, with its operations as they are written. Returns its result."""
-    known = {_DECOMPOSITIONS: False} if hasattr(torch._dynamo.config, _DECOMPOSITIONS) else {}
-    with torch._dynamo.config.patch(**known) if known else contextlib.nullcontext():
+    is_known = hasattr(torch._dynamo.config, _DECOMPOSITIONS)
+    with torch._dynamo.config.patch({_DECOMPOSITIONS: False}) if is_known else contextlib.nullcontext():
         return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)

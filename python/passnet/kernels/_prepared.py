@@ -163,7 +163,10 @@ def _view(view: torch.Tensor, of: torch.Tensor, slots: list[torch.Tensor]) -> _M
 
 
 def _keep_views(observer: _Observer, results: int | tuple[int, ...] | list[int], arguments: int) -> None:
-    """Has results that view arguments be views to PyTorch as well, which count writes together with their arguments. Others are made faster."""
+    """Makes results that view arguments by `as_strided`, so that PyTorch counts writes to them together with those to the arguments.
+
+    Other views stay as `_view` makes them, which is faster.
+    """
     for number in (results,) if isinstance(results, int) else results:
         chain = []
         while number >= arguments and (of := observer.made[number - arguments][2]) is not None:

@@ -37,6 +37,7 @@ impl NativeScan<'_> {
             && ATTRIBUTES.contains(&self.source.text(index))
     }
 
+    /// Checks the names of attributes between the bracket at `open` and its partner. Their arguments are not checked.
     pub(super) fn check_attributes(&mut self, open: usize) {
         let Some(close) = self.source.closing(open) else { return };
         for at in open..close {

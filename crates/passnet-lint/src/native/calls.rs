@@ -152,10 +152,7 @@ impl<'t> NativeScan<'t> {
     }
 
     fn is_using_declaration(&self, index: usize) -> bool {
-        let mut first = index;
-        while self.source.before(first, 1) == "::" && first >= 2 && self.source.is_name(first - 2) {
-            first -= 2;
-        }
+        let first = self.source.qualified_start(index);
         self.source.before(first, 1) == "using" && self.source.text(index + 1) == ";"
     }
 

@@ -2,8 +2,8 @@
 
 use super::{NativeScan, names::is_type};
 
-/// Functions whose results for constants the compiler computes. The rules for object code refuse those that it leaves to the start of the
-/// library.
+/// Functions whose results for constants the compiler computes. Where it does not, it writes code that runs when the library is loaded, which
+/// the rules for object code refuse.
 const FOLDED: &[&str] =
     &["exp", "exp2", "expf", "log", "log2", "log2f", "logf", "pow", "powf", "sqrt", "sqrtf", "fabs", "max", "min"];
 

@@ -54,13 +54,9 @@ impl<'t> Definitions<'t> {
         let at = source.at(index);
         match source.before(index, 1) {
             "namespace" => {
-                self.namespaces.insert(name);
                 // `namespace outer::inner {`
-                let mut last = index;
-                while source.text(last + 1) == "::" && source.is_name(last + 2) {
-                    last += 2;
-                    self.namespaces.insert(source.text(last));
-                }
+                let names = (index..=source.qualified_end(index)).step_by(2);
+                self.namespaces.extend(names.map(|name| source.text(name)));
             }
             "concept" => _ = self.concepts.insert(name),
             // A parameter in the list of a template.

@@ -1,6 +1,6 @@
 //! Macros. They are expanded, so that the rules read the code that they produce.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     guards::Guards,
@@ -40,11 +40,14 @@ fn expand<'t>(
     guards: &Guards,
 ) -> Result<Vec<Token<'t>>, String> {
     let mut macros = BTreeMap::new();
-    let defined: Vec<&str> = directives.iter().filter_map(|directive| defined_name(&directive.text)).collect();
+    let mut definitions: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in directives.iter().filter_map(|directive| defined_name(&directive.text)) {
+        *definitions.entry(name).or_default() += 1;
+    }
     for directive in directives.iter() {
         let Some(line) = text.get(directive.offset..directive.offset + directive.length) else { continue };
         let Some((name, mut definition)) = definition(line)? else { continue };
-        let is_single = defined.iter().filter(|other| **other == name).count() == 1;
+        let is_single = definitions.get(name) == Some(&1);
         // The machine would decide which of several bodies is compiled, and the rules read only one.
         let is_certain = guards.is_unconditional(directive.offset);
         if definition.parameters.is_some() && !is_certain {
@@ -58,9 +61,10 @@ fn expand<'t>(
             macros.insert(name, definition);
         }
     }
+    let expanded: BTreeSet<usize> = macros.values().map(|found| found.at).collect();
     directives.retain(|directive| {
-        let is_expanded = macros.values().any(|found| found.at == directive.offset);
-        !is_expanded && !is_end(directive, &tokens, &macros, guards.is_unconditional(directive.offset))
+        !expanded.contains(&directive.offset)
+            && !is_end(directive, &tokens, &macros, guards.is_unconditional(directive.offset))
     });
     if macros.is_empty() {
         return Ok(tokens);

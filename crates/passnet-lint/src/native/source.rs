@@ -107,17 +107,30 @@ impl<'t> TokenSource<'t> {
         self.enclosing.get(index).copied().flatten()
     }
 
+    /// Returns the first token of a qualified name such as `a::b::c` that ends at `last`.
+    pub(super) fn qualified_start(&self, last: usize) -> usize {
+        let mut first = last;
+        while first >= 2 && self.before(first, 1) == "::" && self.is_name(first - 2) {
+            first -= 2;
+        }
+        first
+    }
+
+    /// Returns the last token of a qualified name such as `a::b::c` that begins at `first`.
+    pub(super) fn qualified_end(&self, first: usize) -> usize {
+        let mut last = first;
+        while self.text(last + 1) == "::" && self.is_name(last + 2) {
+            last += 2;
+        }
+        last
+    }
+
     /// Returns whether a brace opens a namespace or a block `extern "C"`.
     pub(super) fn is_namespace(&self, open: usize) -> bool {
-        let mut first = open;
-        if open > 0 && self.is_name(open - 1) && self.before(open, 1) != "namespace" {
-            first -= 1;
-            // `namespace outer::inner {`
-            while first > 1 && self.before(first, 1) == "::" && self.is_name(first - 2) {
-                first -= 2;
-            }
-        }
-        self.before(first, 1) == "namespace" || self.before(open, 1) == "\"C\""
+        // `namespace outer::inner {`
+        let name = open.checked_sub(1).filter(|name| self.is_name(*name));
+        let is_named = name.is_some_and(|name| self.before(self.qualified_start(name), 1) == "namespace");
+        is_named || matches!(self.before(open, 1), "namespace" | "\"C\"")
     }
 
     /// Returns whether a token is outside of all functions and types.

@@ -194,10 +194,7 @@ fn type_at(source: &TokenSource<'_>, definitions: &Definitions<'_>, start: usize
     if !source.is_name(at) {
         return None;
     }
-    let mut last = at;
-    while source.text(last + 1) == "::" && source.is_name(last + 2) {
-        last += 2;
-    }
+    let last = source.qualified_end(at);
     let is_standard = name == "std" && last > at && is_std(source.text(last));
     let holds = if is_standard && STANDARD_OBJECTS.contains(&source.text(last)) {
         Holds::Object
