@@ -12,12 +12,12 @@ use crate::{
 /// Builds `passnet` and runs `passnet attacks attacks FLAGS`.
 pub(crate) fn attacks(root: &Path, flags: &[&str]) -> Result<()> {
     let environment = Environment::prepare(root, &[], BuildProfile::Dev)?;
-    run(root, &environment, flags)
+    step("attacks", &mut command(root, &environment, flags))
 }
 
-/// Runs the attack suite like [`attacks`], with an environment and a command that exist already.
-pub(crate) fn run(root: &Path, environment: &Environment, flags: &[&str]) -> Result<()> {
+/// Returns the command of [`attacks`], for an environment and a build that exist.
+pub(crate) fn command(root: &Path, environment: &Environment, flags: &[&str]) -> Command {
     let mut command = Command::new(target_dir(root).join("debug/passnet"));
-    command.current_dir(root).args(["attacks", "attacks"]).args(flags);
-    step("attacks", environment.apply(&mut command))
+    environment.apply(command.current_dir(root).args(["attacks", "attacks"]).args(flags));
+    command
 }

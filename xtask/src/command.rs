@@ -1,8 +1,10 @@
 //! Commands that the tasks run, with their titles and times.
 
 use std::{
+    collections::VecDeque,
+    io::{BufRead, BufReader, PipeReader, Write},
     path::Path,
-    process::{Command, ExitStatus},
+    process::{Command, ExitStatus, Stdio},
     time::Instant,
 };
 
@@ -52,10 +54,61 @@ pub(crate) fn step_in_background(title: &str, command: &mut Command) -> Result<(
     ended(title, command, output.status, start)
 }
 
+/// Runs a command like [`step`], and keeps the lines that a reader needs if it fails.
+///
+/// The outputs of other tasks follow, and logs often keep only the end. So the error has these lines again.
+pub(crate) fn step_before_others(title: &str, command: &mut Command) -> Result<()> {
+    eprintln!("== {title}");
+    let start = Instant::now();
+    let (output, input) = std::io::pipe()?;
+    command.stdout(input.try_clone()?).stderr(input);
+    let child = command.spawn();
+    // The command has copies of the pipe's end. They would keep it open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    let kept = print_and_keep(output)?;
+    ended(title, command, child.wait()?, start).map_err(|error| error.context(kept))
+}
+
+/// Number of lines at the end of an output that are kept.
+const CLOSING_LINES: usize = 25;
+
+/// Prints an output until it ends. Returns the names of the tests of Rust that failed, and the closing lines.
+fn print_and_keep(output: PipeReader) -> Result<String> {
+    let mut failed = Vec::new();
+    let mut closing = VecDeque::new();
+    for line in BufReader::new(output).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        writeln!(std::io::stderr(), "{line}")?;
+        if line.ends_with("... FAILED") {
+            failed.push(line.clone());
+        }
+        closing.push_back(line);
+        if closing.len() > CLOSING_LINES {
+            closing.pop_front();
+        }
+    }
+    Ok(failed.into_iter().chain(closing).collect::<Vec<_>>().join("\n"))
+}
+
 fn ended(title: &str, command: &Command, status: ExitStatus, start: Instant) -> Result<()> {
     if !status.success() {
         bail!("{title}: {:?} ended with {status}", command.get_program());
     }
     eprintln!("== {title}: {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_failed_tests_and_repeats_the_end() {
+        let script = "echo 'test a ... FAILED'; seq 100 199; echo last >&2; exit 3";
+        let error = step_before_others("a task", Command::new("sh").args(["-c", script])).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.starts_with("test a ... FAILED\n176\n"), "{text}");
+        assert!(text.contains("199\nlast: a task: \"sh\" ended with exit status: 3"), "{text}");
+    }
 }

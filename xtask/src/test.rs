@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     attacks,
-    command::{cargo, linting_cargo, step, step_in_background},
+    command::{cargo, linting_cargo, step, step_before_others, step_in_background},
     disk::test_builds,
     environment::{BuildProfile, Environment, require_space},
     tidy,
@@ -57,10 +57,14 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         .env("PYTHONPATH", &environment.site);
     // Both wait for compilers, servers and workers much of the time, and use one core of two. The tests in Rust end first, and have
     // built the command that runs the attacks.
-    std::thread::scope(|scope| {
+    let (python, rust) = std::thread::scope(|scope| {
         let python = scope.spawn(|| step_in_background("Python tests", environment.apply(&mut python)));
-        let rust = step("Rust tests", environment.apply(&mut rust))
-            .and_then(|()| attacks::run(root, &environment, &["--once"]));
-        python.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(rust)
-    })
+        let rust = step_before_others("Rust tests", environment.apply(&mut rust))
+            .and_then(|()| step_before_others("attacks", &mut attacks::command(root, &environment, &["--once"])));
+        (python.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), rust)
+    });
+    match (python, rust) {
+        (Err(python), Err(rust)) => Err(rust.context(format!("{python:#}"))),
+        (python, rust) => python.and(rust),
+    }
 }

@@ -85,6 +85,13 @@ pub enum EntryOutcome {
     Skipped,
 }
 
+impl EntryOutcome {
+    /// Returns whether a correct referee has this outcome.
+    pub(crate) fn is_expected(self) -> bool {
+        matches!(self, Self::Caught | Self::Passed | Self::Skipped)
+    }
+}
+
 /// The line of an entry in the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgedEntry {
@@ -107,7 +114,7 @@ pub struct JudgedEntry {
     pub verdict: Option<ExpectedVerdict>,
     /// Layers that stop the attack when each is on alone.
     pub layers: Vec<&'static str>,
-    /// Evidence for a wrong outcome, or the reason why the entry was skipped.
+    /// Evidence for an unexpected outcome, also if most runs had the expected one; or the reason why the entry was skipped.
     pub detail: String,
 }
 

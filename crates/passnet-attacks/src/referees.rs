@@ -92,7 +92,11 @@ impl<'a> AttackReferees<'a> {
                     let is_attack = job.mode == "all" && job.entry.meta.expect.is_some();
                     is_attack && matches!(found.verdict.status, Status::Correct | Status::Unstable)
                 };
-                let mut found = self.evaluate(job)?;
+                let mut found = self.evaluate(job).or_else(|error| {
+                    // The machine is at fault: it may have had too little memory or time for a moment.
+                    tracing::warn!("{} {}: {error}; it runs again", job.entry.name, job.mode);
+                    self.evaluate(job)
+                })?;
                 for _ in 1..TRIES {
                     if found.reached || !(may_win_later || was_idle(&found)) {
                         break;

@@ -37,8 +37,7 @@ impl AttackReport {
 
     /// Returns whether no attack escaped, was misjudged or is dead, and no honest pass was rejected.
     pub fn is_clean(&self) -> bool {
-        let bad = [EntryOutcome::Escaped, EntryOutcome::Misjudged, EntryOutcome::Dead, EntryOutcome::FalseRejection];
-        bad.iter().all(|outcome| self.count(*outcome) == 0)
+        self.entries.iter().all(|entry| entry.outcome.is_expected())
     }
 
     /// Returns the number of entries with an outcome.
