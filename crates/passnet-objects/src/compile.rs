@@ -38,7 +38,7 @@ pub const FINAL_FLAGS: &[&str] = &[
 ];
 
 /// Version of the text, the flags and the rules for text: objects that were compiled under another version are not reused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Flag for kernels with stack memory that the launcher cannot clear: the stacks of OpenMP's threads, and arrays of dynamic size.
 pub const INITIALISE_LOCALS: &str = "-ftrivial-auto-var-init=zero";
@@ -55,26 +55,38 @@ pub fn flags(author: &[String], initialise: bool) -> Vec<String> {
 
 const ENTRIES: &str = include_str!("entries.hpp");
 
-/// Returns the text to compile for a kernel: `prelude`, declarations, the source between two marks, and the entries.
+/// Returns the text to compile for a kernel: `prelude`, declarations, entries, and the source between two marks.
 ///
-/// `signatures` are pairs of a name and a declaration without `extern "C"` and semicolon.
+/// The source comes last, so that its macros, overloads and specialisations cannot change the entries. `signatures` are pairs of a name
+/// and a declaration without `extern "C"` and semicolon.
 pub fn text<'s>(
     prelude: &str,
     source: &str,
     mark: &str,
-    signatures: impl IntoIterator<Item = (&'s str, &'s str)> + Clone,
+    signatures: impl IntoIterator<Item = (&'s str, &'s str)>,
 ) -> String {
     let mut text = format!("{prelude}{ENTRIES}");
-    for (_, declaration) in signatures.clone() {
-        let _ = writeln!(text, "extern \"C\" __attribute__((noipa, visibility(\"hidden\"))) {declaration};");
-    }
-    let _ = write!(text, "#pragma {mark}\n#line 1 \"kernel.cpp\"\n{source}\n#pragma {mark}\n#line 1 \"entries\"\n");
-    for (name, _) in signatures {
+    for (name, declaration) in signatures {
         let _ = writeln!(
             text,
-            "extern \"C\" __attribute__((visibility(\"default\"))) void passnet_call_{name}(const uint64_t* words) {{ \
+            "extern \"C\" __attribute__((noipa, visibility(\"hidden\"))) {declaration};\n\
+             extern \"C\" __attribute__((visibility(\"default\"))) void passnet_call_{name}(const uint64_t* words) {{ \
              passnet_entries::call({name}, words); }}"
         );
     }
+    let _ = write!(text, "#pragma {mark}\n#line 1 \"kernel.cpp\"\n{source}\n#pragma {mark}\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_cannot_change_the_entries() {
+        let source = "#define passnet_entries mine\nvoid k(float* x) {}";
+        let text = text("", source, "MARK", [("k", "void k(float* x)")]);
+        assert!(text.rfind("passnet_entries::call").unwrap() < text.find(source).unwrap());
+        assert!(text.ends_with("\n#pragma MARK\n"));
+    }
 }

@@ -80,8 +80,12 @@ const MATH: &[&str] = &[
     "trunc",
 ];
 
-/// `operator new`, `operator delete`, and the functions that containers call to report a wrong length.
+/// `operator new`, `operator delete`, the same in C, and the functions that containers call to report a wrong length.
 const MEMORY: &[&str] = &[
+    "malloc",
+    "calloc",
+    "aligned_alloc",
+    "free",
     "_Znwm",
     "_Znam",
     "_ZnwmSt11align_val_t",

@@ -25,11 +25,18 @@ const ATTRIBUTES: &[&str] = &[
     "packed",
     "target",
 ];
-/// Forbidden builtins: memory of the frame, addresses of the frame, clocks.
+/// Forbidden builtins: memory of the frame, addresses of the frame, arguments of callers, clocks.
 const BUILTINS: &[&str] = &[
     "alloca",
+    "dwarf",
+    "eh_return",
     "frame_address",
-    "return_address",
+    "frob_return",
+    "next_arg",
+    "return",
+    "saveregs",
+    "stack_",
+    "va_",
     "extract_return_addr",
     "thread_pointer",
     "apply",
@@ -172,7 +179,8 @@ fn pragma(line: &str) -> Option<ObjectFinding> {
     let is_known = match words.next() {
         Some("omp") => !rest.contains("threadprivate"),
         Some("unroll" | "ivdep" | "once") => true,
-        Some("GCC") => matches!(words.next(), Some("ivdep" | "unroll" | "diagnostic")),
+        // `-Werror=date-time` refuses the time of the compilation.
+        Some("GCC") => matches!(words.next(), Some("ivdep" | "unroll" | "diagnostic")) && !rest.contains("date-time"),
         Some("STDC") => true,
         _ => false,
     };
@@ -300,6 +308,9 @@ mod tests {
             ("__attribute__((target_clones(\"avx2\", \"default\"))) void k() {}", "target_clones"),
             ("__attribute__((aligned(8), noinit)) float a[4];", "noinit"),
             ("#pragma GCC optimize(\"jump-tables\")", "optimize"),
+            ("#pragma GCC diagnostic ignored \"-Wdate-time\"", "date-time"),
+            ("void* p = __builtin_dwarf_cfa();", "dwarf_cfa"),
+            ("__builtin_va_list list;", "va_list"),
             ("# 1 \"own.h\" 1\nasm(\"\");\n# 2 \"kernel.cpp\" 2", "asm"),
             (
                 "# 1 \"/usr/a.h\" 1 3\n# 1 \"/usr/b.h\" 1 3\n# 1 \"/usr/a.h\" 2 3\n# 1 \"kernel.cpp\" 2\nasm(\"\");",

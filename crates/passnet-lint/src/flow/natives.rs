@@ -20,12 +20,8 @@ impl<'a> Flow<'a> {
         match source.and_then(|expr| Some((expr, self.constant_text(frame, expr)?))) {
             // A text has the same findings in each round, so the scan runs in the last round only.
             Some((expr, text)) if self.reporting => {
-                let found = if is_device {
-                    native::scan_device(&text)
-                } else {
-                    native::scan(&text, self.defined_types(frame, call))
-                };
-                for (place, found) in found {
+                let language = if is_device { native::NativeLanguage::Cuda } else { native::NativeLanguage::Cpp };
+                for (place, found) in native::scan(&text, language) {
                     self.report_native(frame, expr, place, &found);
                 }
             }
@@ -81,13 +77,6 @@ impl<'a> Flow<'a> {
             native::ScanFinding::Call(rule) => self.report(frame.module, &range, rule),
             native::ScanFinding::State(rule) => self.report(frame.module, &range, rule),
         };
-    }
-
-    /// Returns the names of types that the flags of a native kernel define.
-    fn defined_types(&self, frame: CodeLocation, call: &'a ExprCall) -> impl Iterator<Item = &'a str> + use<'a> {
-        let flags = call.arguments.find_keyword("flags");
-        let flags = flags.map_or(&[][..], |keyword| listed(self.constant_list(frame, &keyword.value)));
-        flags.iter().filter_map(|flag| native::defined_type(flag.as_string_literal_expr()?.value.to_str()))
     }
 
     /// Returns the list or tuple that a name of the module is bound to, other expressions as they are. A module binds a name once

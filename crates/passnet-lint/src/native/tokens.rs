@@ -14,8 +14,6 @@ pub(super) enum TokenKind {
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind,
     pub(super) text: &'t str,
-    /// Offset at which the token is compiled. For a token of a macro's body, this is the offset of the use.
-    pub(super) at: usize,
 }
 
 /// A preprocessor directive with normalised white space.
@@ -35,27 +33,8 @@ pub(super) fn lex(text: &str) -> Result<(Vec<Token<'_>>, Vec<Directive>), String
     if ["??", "%:", "<%", "<:"].iter().any(|digraph| text.contains(digraph)) {
         return Err("trigraphs or digraphs".to_owned());
     }
-    lex_part(text, false)
-}
-
-/// Returns the tokens of a macro's body, which may continue in the next line.
-pub(super) fn lex_body(body: &str) -> Result<Vec<Token<'_>>, String> {
-    // A comment continues in the next line as well.
-    let body = body.split("//").next().unwrap_or_default();
-    lex_part(body, true).map(|(tokens, _)| tokens)
-}
-
-/// Returns the part of a line before the backslash with which it continues in the next line. Compilers ignore blanks behind it.
-fn continued(line: &str) -> Option<&str> {
-    line.trim_end().strip_suffix('\\')
-}
-
-fn lex_part(text: &str, is_body: bool) -> Result<(Vec<Token<'_>>, Vec<Directive>), String> {
     let mut tokens = Vec::new();
     let mut directives = Vec::new();
-    // Depth of braces at each open `#if`. A branch that ends at another depth would hide where functions end.
-    let mut conditions: Vec<usize> = Vec::new();
-    let mut depth = 0_usize;
     let mut rest = text;
     let mut line_start = true;
     while let Some(first) = rest.chars().next() {
@@ -65,36 +44,29 @@ fn lex_part(text: &str, is_body: bool) -> Result<(Vec<Token<'_>>, Vec<Directive>
                 1
             }
             c if c.is_ascii_whitespace() => 1,
-            '\\' if is_body && rest.lines().next().is_some_and(|line| continued(line) == Some("")) => {
-                rest.find('\n').unwrap_or(rest.len())
-            }
             '/' if rest.starts_with("//") => comment_end(rest)?,
             '/' if rest.starts_with("/*") => block_comment_end(rest)?,
             '#' if line_start => {
                 let end = directive_end(rest)?;
                 let directive = normalise(&rest[..end])?;
-                balance(&directive, &mut conditions, depth)?;
                 directives.push(Directive { text: directive, offset: offset(text, rest), length: end });
                 end
             }
             _ => {
                 let (kind, length) = token(rest, first)?;
-                match first {
-                    '{' => depth += 1,
-                    '}' => depth = depth.saturating_sub(1),
-                    _ => {}
-                }
-                tokens.push(Token { kind, text: &rest[..length], at: offset(text, rest) });
+                tokens.push(Token { kind, text: &rest[..length] });
                 length
             }
         };
         line_start = line_start && (first == '\n' || first.is_ascii_whitespace());
         rest = &rest[length..];
     }
-    if !conditions.is_empty() {
-        return Err("an unterminated #if".to_owned());
-    }
     Ok((tokens, directives))
+}
+
+/// Returns the part of a line before the backslash with which it continues in the next line. Compilers ignore blanks behind it.
+fn continued(line: &str) -> Option<&str> {
+    line.trim_end().strip_suffix('\\')
 }
 
 /// Returns the kind and the length of the token that begins a text.
@@ -156,28 +128,15 @@ fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace()
 }
 
-/// Returns a directive with single spaces and no comment.
+/// Returns a directive with single spaces and without comments.
 fn normalise(line: &str) -> Result<String, String> {
-    if line.contains("/*") {
-        return Err("a comment in a directive".to_owned());
+    let mut line = line.lines().map(|line| continued(line).unwrap_or(line)).collect::<Vec<_>>().join(" ");
+    while let Some(start) = line.find("/*").filter(|start| !line[..*start].contains("//")) {
+        let end = line[start + 2..].find("*/").ok_or("a comment in a directive that continues in the next line")?;
+        line.replace_range(start..start + end + 4, " ");
     }
-    let line = line.lines().map(|line| continued(line).unwrap_or(line)).collect::<Vec<_>>().join(" ");
     let line = line.split("//").next().unwrap_or_default().replacen('#', "# ", 1);
     Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").replacen("# ", "#", 1))
-}
-
-fn balance(directive: &str, conditions: &mut Vec<usize>, depth: usize) -> Result<(), String> {
-    let at_start = if directive.starts_with("#if") {
-        conditions.push(depth);
-        Some(depth)
-    } else if directive.starts_with("#el") {
-        conditions.last().copied()
-    } else if directive.starts_with("#endif") {
-        conditions.pop()
-    } else {
-        Some(depth)
-    };
-    if at_start == Some(depth) { Ok(()) } else { Err("#if around an unbalanced brace".to_owned()) }
 }
 
 /// Returns the length of a string or character literal that begins the text.

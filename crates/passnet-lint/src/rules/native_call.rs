@@ -2,28 +2,26 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Allows C++ sources to call functions they define, mathematics, intrinsics, and those parts of `std` that
-/// do not access the system. Lambdas, functors and function templates can be called, too. Rejects assembly,
-/// declarations without a definition, functions used as values, types of functions, and numeric escapes. A definition
-/// inside of `#if` counts only for code under the same condition.
+/// Rejects what the compiled code of a C++ or CUDA kernel would be refused for, where the text shows it: assembly, exceptions, clocks,
+/// random numbers, `printf`, and functions of the system such as `system`, `fork` and `dlopen`. Also rejects words that read the time of
+/// the compilation (`__TIME__`) or look for files (`__has_include`), raw strings, and trigraphs.
 ///
-/// CUDA sources may call everything except assembly, clocks, `printf` and `malloc`, because the rules for PTX decide.
+/// There is no list of functions that a kernel may call. The rules for compiled code decide: [native kernels](native-kernels.md#rules).
 ///
 /// ## Why
 ///
-/// `system`, `dlopen`, `fork`, `socket`, `asm` and calls through computed addresses leave the kernel. From the
-/// address of any function, code can reach all other functions in the process. Macros are expanded before the checker reads the
-/// code.
+/// A kernel computes its outputs from its inputs. Functions of the system leave the kernel, and clocks and random numbers
+/// distinguish calls. An author gets the hint before anything is compiled.
 ///
 /// ## Example
 ///
 /// ```cpp
-/// extern "C" int system(const char*);      // PN703
+/// void k(float* x) { asm("nop"); }      // PN703
 /// ```
 ///
 /// ## How to fix
 ///
-/// Write the computation itself. Pass a lambda instead of a function: `[](float v) { return std::exp(v); }`.
+/// Write the computation itself, with intrinsics where the compiler does not vectorise.
 pub(crate) struct NativeCall {
     /// The construct.
     pub(crate) subject: String,
@@ -34,13 +32,11 @@ impl Violation for NativeCall {
     const NAME: &'static str = "native-call";
     const SOURCE: &'static str = include_str!("native_call.rs");
     const HELP: &'static str =
-        "call functions that the source defines, mathematics, intrinsics and algorithms of std, by their names";
+        "call mathematics, intrinsics, algorithms and containers of std, and functions that the source defines";
 
     fn message(&self) -> String {
         let instead = match self.subject.as_str() {
-            "new" | "delete" => ": use a `std::vector` or `std::make_unique<float[]>`",
             "throw" | "try" | "catch" => ": return early, and check sizes in the replacement function",
-            "virtual" | "dynamic_cast" => ": use a template parameter or a `switch`",
             _ => "",
         };
         format!("`{}` is not allowed in a native kernel{instead}", self.subject)

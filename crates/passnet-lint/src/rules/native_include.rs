@@ -2,13 +2,14 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Allows a fixed list of headers and preprocessor directives in C++ and CUDA sources: mathematics, integers,
-/// algorithms, vectors, SIMD intrinsics, half types. Macros are expanded before the checker reads the code. Inside of `#if`, a macro may only
-/// be a number.
+/// Allows a fixed list of headers in C++ and CUDA sources: the standard library without streams, files and threads, SIMD intrinsics,
+/// half types. Also allows the directives for macros and conditions, and in C++ the pragmas `omp`, `unroll`, `GCC ivdep`, `GCC unroll` and
+/// `GCC diagnostic`.
 ///
 /// ## Why
 ///
-/// Other headers give access to files, processes, threads, or PyTorch's own operators (`ATen`, `torch/extension.h`).
+/// A directive such as `#include "/etc/passwd"` reads files while the kernel is compiled, which the compiled code does not show. Headers
+/// of streams add variables that outlive a call.
 ///
 /// ## Example
 ///
@@ -18,7 +19,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Include only `<cmath>`, `<cstdint>`, `<algorithm>`, `<vector>`, `<immintrin.h>` and similar headers.
+/// Include `<cmath>`, `<cstdint>`, `<algorithm>`, `<vector>`, `<immintrin.h>` and similar headers.
 pub(crate) struct NativeInclude {
     /// The directive.
     pub(crate) subject: String,
@@ -28,7 +29,8 @@ impl Violation for NativeInclude {
     const ID: &'static str = "PN702";
     const NAME: &'static str = "native-include";
     const SOURCE: &'static str = include_str!("native_include.rs");
-    const HELP: &'static str = "include only mathematics, integer, algorithm, container and SIMD headers; define numbers, or other macros once and outside of #if";
+    const HELP: &'static str =
+        "include only headers of the standard library, without streams, files and threads, and of intrinsics";
 
     fn message(&self) -> String {
         format!("`{}` is not allowed in a native kernel", self.subject)

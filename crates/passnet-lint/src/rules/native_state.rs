@@ -2,10 +2,12 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects variables that outlive a call in C++ and CUDA sources: globals, `static`, `thread_local` and `__device__`
-/// variables, and `mutable` members, which can change even in constants. Numeric constants with written-out values
-/// are allowed: `const int64_t BLOCK = 64;`, `static const float TABLE[2] = {0.5f, 2.0f};`,
+/// Rejects variables that outlive a call in C++ and CUDA sources: `static`, `thread_local`, `__managed__` and `__device__` variables that
+/// can be written. Constants are allowed: `static const float TABLE[2] = {0.5f, 2.0f};`, `constexpr int64_t BLOCK = 64;`,
 /// `__constant__ float SCALE[1] = {2.0f};`.
+///
+/// Other variables, such as globals without `static` or `mutable` members, are found in the compiled code:
+/// [native kernels](native-kernels.md#rules).
 ///
 /// ## Why
 ///

@@ -68,8 +68,11 @@ fn handle(library: RuntimeLibrary) -> Option<usize> {
 fn own(name: &str) -> Option<usize> {
     containers::expect_use();
     Some(match name {
-        "_Znwm" | "_Znam" => allocate as *const () as usize,
+        "_Znwm" | "_Znam" | "malloc" => allocate as *const () as usize,
+        "calloc" => allocate_elements as *const () as usize,
         "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
+        "aligned_alloc" => allocate_at as *const () as usize,
+        "free" => release as *const () as usize,
         _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => release as *const () as usize,
         _ if name.starts_with("_ZSt") => give_up as *const () as usize,
         _ => return None,
@@ -103,6 +106,17 @@ extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
         }
         libc::memset(memory, 0, bytes)
     }
+}
+
+/// `calloc`. All memory of containers is zero.
+extern "C" fn allocate_elements(count: usize, bytes: usize) -> *mut c_void {
+    // Fails if the product is too large.
+    allocate(count.saturating_mul(bytes))
+}
+
+/// `aligned_alloc`.
+extern "C" fn allocate_at(alignment: usize, bytes: usize) -> *mut c_void {
+    allocate_aligned(bytes, alignment)
 }
 
 /// Allocates memory that is separate from the heap of the process.

@@ -22,8 +22,11 @@ const MOST_CLOSED: usize = 1 << 13;
 /// Returns the address of the replacement of a library function; `None` if the function is not replaced.
 pub(super) fn of(name: &str) -> Option<usize> {
     Some(match name {
-        "_Znwm" | "_Znam" => allocate as *const () as usize,
+        "_Znwm" | "_Znam" | "malloc" => allocate as *const () as usize,
+        "calloc" => allocate_elements as *const () as usize,
         "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
+        "aligned_alloc" => allocate_at as *const () as usize,
+        "free" => release as *const () as usize,
         _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => release as *const () as usize,
         _ if name.starts_with("_ZSt") => give_up as *const () as usize,
         "GOMP_parallel" => parallel as *const () as usize,
@@ -85,6 +88,16 @@ fn open(start: usize, end: usize) -> bool {
 
 extern "C" fn allocate(bytes: usize) -> *mut c_void {
     allocate_aligned(bytes, ALIGNMENT)
+}
+
+/// `calloc`.
+extern "C" fn allocate_elements(count: usize, bytes: usize) -> *mut c_void {
+    allocate(count.saturating_mul(bytes))
+}
+
+/// `aligned_alloc`.
+extern "C" fn allocate_at(alignment: usize, bytes: usize) -> *mut c_void {
+    allocate_aligned(bytes, alignment)
 }
 
 /// Allocates memory that is zero, like the functions that this replaces.
