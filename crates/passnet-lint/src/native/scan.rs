@@ -34,8 +34,8 @@ const BEFORE_CALLS: &[&str] = &["return", "else", "do", "case", "throw", "and", 
 
 pub(super) fn scan_language(text: &str, language: NativeLanguage) -> Vec<(Span, ScanFinding)> {
     let whole = |subject: String| vec![((0, text.len()), ScanFinding::Call(NativeCall { subject }))];
-    if splits_word(text) {
-        return whole("a word that continues in the next line".to_owned());
+    if joins_tokens(text) {
+        return whole("a token that continues in the next line".to_owned());
     }
     // A macro may continue in the next line. Blanks keep the places of what follows.
     let joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ");
@@ -56,24 +56,28 @@ pub(super) fn scan_language(text: &str, language: NativeLanguage) -> Vec<(Span, 
         }
     }
     let scan = Scan::new(&tokens, language);
-    for at in 0..tokens.len() {
+    for (at, token) in tokens.iter().enumerate() {
         if let Some(finding) = scan.check(at) {
-            let word = tokens[at].text;
-            found.push(((offset(&joined, word), word.len()), finding));
+            found.push(((offset(&joined, token.text), token.text.len()), finding));
         }
     }
     found
 }
 
-/// Returns whether a line break behind a backslash is inside of a word, which a scan of words would not see.
-fn splits_word(text: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+/// Returns whether a line break behind a backslash may join two characters to another token: a word, the end of a comment, a digraph.
+/// Blanks in place of the break would hide this token from the scan.
+fn joins_tokens(text: &str) -> bool {
     let mut lines = text.split('\n').map(|line| line.trim_end_matches('\r')).peekable();
     while let Some(line) = lines.next() {
-        let next = lines.peek().copied().unwrap_or_default();
-        // A line with nothing but a backslash joins the lines around it.
-        let joins = line.strip_suffix('\\').is_some_and(|line| line.is_empty() || line.ends_with(is_word));
-        if joins && (next.starts_with(is_word) || next == "\\") {
+        let Some(line) = line.strip_suffix('\\') else { continue };
+        let is_separate = match line.chars().next_back() {
+            None => true,
+            Some(last) if last.is_ascii_alphanumeric() || last == '_' => {
+                lines.peek().is_none_or(|next| next.is_empty() || next.starts_with([' ', '\t']))
+            }
+            Some(last) => last.is_ascii_whitespace() || "(){}[];,=+-&|>".contains(last),
+        };
+        if !is_separate {
             return true;
         }
     }

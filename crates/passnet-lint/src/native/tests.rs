@@ -141,6 +141,36 @@ fn hints_name_what_ptx_is_refused_for() {
     insta::assert_snapshot!(shown.join("\n"));
 }
 
+/// A compiler reads these files. A scan that takes a broken line for two sees a comment, a macro or plain tokens instead.
+#[test]
+fn directives_that_read_files_are_refused_in_any_form() {
+    for text in [
+        "#include \"/etc/hostname\"\n",
+        "#  include   </etc/hostname>\n",
+        "/**/ #include \"/etc/hostname\"\n",
+        "#inc\\\nlude \"/etc/hostname\"\n",
+        "#inc\\ \nlude \"/etc/hostname\"\n",
+        "#\\\ninclude \"/etc/hostname\"\n",
+        "#include/**/\"/etc/hostname\"\n",
+        "%:include \"/etc/hostname\"\n",
+        "%\\\n:include \"/etc/hostname\"\n",
+        "/* *\\\n/\n#include \"/etc/hostname\"\n/* */\n",
+        "/* *\\ \n/\n#include \"/etc/hostname\"\n/* */\n",
+        "auto s = R\"x(\")x\";\n",
+        "auto s = R\\\n\"x(\")x\"; auto t = \"\";\n",
+        "#define H </etc/hostname>\n#include H\n",
+        "#include_next <hostname>\n",
+        "#import <hostname>\n",
+        "#embed </etc/hostname>\n",
+        "#if __has_include(\"/etc/hostname\")\n#endif\n",
+        "#define ASK __has_include\n#if ASK(</etc/hostname>)\n#endif\n",
+    ] {
+        for language in [Cpp, Cuda] {
+            assert!(!findings(text, language).is_empty(), "{language:?}: {text}");
+        }
+    }
+}
+
 /// Pieces of C++ in any order.
 fn soup() -> impl Strategy<Value = String> {
     let pieces = [
