@@ -115,14 +115,21 @@ def _reference(program: Program, way: Callable[..., Any]) -> Callable[..., Any]:
 WAYS: tuple[Callable[..., Any], ...] = (by_compile, by_backend)
 
 
+# `passnet.compile` and the backend share all but the capture. These groups cover the capture of the backend; it computes the other programs
+# where long tests are asked for.
+BY_BACKEND = [*WITH_KERNELS, calls, gradients, contexts]
+
 # `test_compile_models.py` and `test_compile_objects.py` have models of the same families.
 LONG = {"text_is_generated", "encoder_and_decoder", "classifier_with_masks"}
 
 
 def _case(program: Program, way: Callable[..., Any]) -> Any:
     group = program.__module__.partition(".")[2]
-    # Models of libraries take seconds each. `passnet.compile` and the backend share all but the capture.
-    is_long = group == "libraries" and (way is by_backend or program.__name__ in LONG)
+    is_long = (
+        program.__module__ not in [module.__name__ for module in BY_BACKEND]
+        if way is by_backend
+        else program.__name__ in LONG
+    )
     marks = [pytest.mark.long] if is_long else []
     if program.__name__ == "default_that_is_shared" and way is by_compile and VERSION < (2, 15):
         marks.append(
