@@ -361,7 +361,7 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("torch", "is_complex" | "is_floating_point" | "is_tensor" | "numel" | "result_type") => Api::Inspect,
         ("torch", name) if TENSOR_PARTS.contains(&name) => Api::Views,
         ("torch", name) if TORCH_VIEWS.contains(&name) => Api::View,
-        ("torch.version", "cuda" | "hip") => Api::Constant,
+        ("torch.version", "cuda" | "hip") | ("torch" | "triton", "__version__") => Api::Constant,
         ("torch", "no_grad") | ("contextlib", "nullcontext") => Api::Context,
         (
             "torch.cuda",

@@ -233,7 +233,8 @@ impl<'a> Flow<'a> {
                 for keyword in &call.arguments.keywords {
                     let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
                     // Others, such as `pre_hook`, are functions that Triton would call at a launch.
-                    if !api::CONFIG_KEYWORDS.contains(&name) {
+                    let is_none = name == "pre_hook" && keyword.value.is_none_literal_expr();
+                    if !api::CONFIG_KEYWORDS.contains(&name) && !is_none {
                         self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
                     }
                 }

@@ -195,7 +195,7 @@ impl<'a> Flow<'a> {
         if self.reporting {
             self.bases.push((attribute.range(), owner.clone()));
         }
-        if name.starts_with("__") {
+        if name.starts_with("__") && name != "__version__" {
             return self.report(frame.module, attribute, &DunderAccess { subject: name.to_owned() });
         }
         match &owner {

@@ -31,6 +31,7 @@ impl<'a> Flow<'a> {
                     }
                 }
                 Stmt::Expr(stmt) if stmt.value.is_string_literal_expr() => {}
+                Stmt::Assert(_) => self.run_statement(frame, stmt),
                 // It is false when Python runs, and true for tools that check types.
                 Stmt::If(stmt)
                     if stmt.elif_else_clauses.is_empty()
@@ -393,7 +394,7 @@ fn describe(stmt: &Stmt) -> &'static str {
         Stmt::TypeAlias(_) => "a type alias",
         Stmt::AugAssign(_) => "an assignment in place",
         Stmt::Expr(_) => "an expression without effect on the module",
-        Stmt::Raise(_) | Stmt::Assert(_) => "a check",
+        Stmt::Raise(_) => "a check",
         _ => "this statement",
     }
 }
