@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io::{BufRead, BufReader, PipeReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Command, ExitStatus, Stdio},
     time::Instant,
@@ -66,20 +66,20 @@ pub(crate) fn step_before_others(title: &str, command: &mut Command) -> Result<(
     // The command has copies of the pipe's end. They would keep it open.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = child.with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    let kept = print_and_keep(output)?;
+    let kept = print_and_keep(output, &mut std::io::stderr())?;
     ended(title, command, child.wait()?, start).map_err(|error| error.context(kept))
 }
 
 /// Number of lines at the end of an output that are kept.
 const CLOSING_LINES: usize = 25;
 
-/// Prints an output until it ends. Returns the names of the tests of Rust that failed, and the closing lines.
-fn print_and_keep(output: PipeReader) -> Result<String> {
+/// Copies an output to `shown` until it ends. Returns the names of the tests of Rust that failed, and the closing lines.
+fn print_and_keep(output: impl Read, shown: &mut impl Write) -> Result<String> {
     let mut failed = Vec::new();
     let mut closing = VecDeque::new();
     for line in BufReader::new(output).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
-        writeln!(std::io::stderr(), "{line}")?;
+        writeln!(shown, "{line}")?;
         if line.ends_with("... FAILED") {
             failed.push(line.clone());
         }
@@ -104,11 +104,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_failed_tests_and_repeats_the_end() {
-        let script = "echo 'test a ... FAILED'; seq 100 199; echo last >&2; exit 3";
-        let error = step_before_others("a task", Command::new("sh").args(["-c", script])).unwrap_err();
-        let text = format!("{error:#}");
-        assert!(text.starts_with("test a ... FAILED\n176\n"), "{text}");
-        assert!(text.contains("199\nlast: a task: \"sh\" ended with exit status: 3"), "{text}");
+    fn failed_tests_and_the_end_are_kept() {
+        let output = format!("test a ... FAILED\n{}last\n", "line\n".repeat(40));
+        let mut shown = Vec::new();
+        let kept = print_and_keep(output.as_bytes(), &mut shown).unwrap();
+        assert_eq!(String::from_utf8(shown).unwrap(), output);
+        assert_eq!(kept, format!("test a ... FAILED\n{}last", "line\n".repeat(CLOSING_LINES - 1)));
+    }
+
+    #[test]
+    fn an_error_has_the_end_of_the_output() {
+        let error = step_before_others("a task", Command::new("sh").args(["-c", "echo last >&2; exit 3"])).unwrap_err();
+        assert_eq!(format!("{error:#}"), "last: a task: \"sh\" ended with exit status: 3");
     }
 }
