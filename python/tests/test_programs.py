@@ -42,12 +42,16 @@ PROGRAMS = [program for group in GROUPS for program in programs_of(group)]
 WITH_KERNELS = [writes, views]
 
 
+def _is_of(program: Program, groups: list[Any]) -> bool:
+    return program.__module__ in [group.__name__ for group in groups]
+
+
 def by_compile(model: Callable[..., Any], _program: Program) -> Callable[..., Any]:
     return passnet.compile(model, author=None)
 
 
 def by_backend(model: Callable[..., Any], program: Program) -> Callable[..., Any]:
-    author = "fuse" if program.__module__ in [group.__name__ for group in WITH_KERNELS] else None
+    author = "fuse" if _is_of(program, WITH_KERNELS) else None
     return torch.compile(model, backend=backend.passnet, options={"author": author})
 
 
@@ -115,8 +119,8 @@ def _reference(program: Program, way: Callable[..., Any]) -> Callable[..., Any]:
 WAYS: tuple[Callable[..., Any], ...] = (by_compile, by_backend)
 
 
-# `passnet.compile` and the backend share all but the capture. These groups cover the capture of the backend; it computes the other programs
-# where long tests are asked for.
+# `passnet.compile` and the backend share all but the capture. These groups cover the capture of the backend; the others run only with the
+# long tests.
 BY_BACKEND = [*WITH_KERNELS, calls, gradients, contexts]
 
 # `test_compile_models.py` and `test_compile_objects.py` have models of the same families.
@@ -125,11 +129,7 @@ LONG = {"text_is_generated", "encoder_and_decoder", "classifier_with_masks"}
 
 def _case(program: Program, way: Callable[..., Any]) -> Any:
     group = program.__module__.partition(".")[2]
-    is_long = (
-        program.__module__ not in [module.__name__ for module in BY_BACKEND]
-        if way is by_backend
-        else program.__name__ in LONG
-    )
+    is_long = not _is_of(program, BY_BACKEND) if way is by_backend else program.__name__ in LONG
     marks = [pytest.mark.long] if is_long else []
     if program.__name__ == "default_that_is_shared" and way is by_compile and VERSION < (2, 15):
         marks.append(

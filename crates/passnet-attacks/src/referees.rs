@@ -92,11 +92,7 @@ impl<'a> AttackReferees<'a> {
                     let is_attack = job.mode == "all" && job.entry.meta.expect.is_some();
                     is_attack && matches!(found.verdict.status, Status::Correct | Status::Unstable)
                 };
-                let mut found = self.evaluate(job).or_else(|error| {
-                    // The machine is at fault: it may have had too little memory or time for a moment.
-                    tracing::warn!("{} {}: {error}; it runs again", job.entry.name, job.mode);
-                    self.evaluate(job)
-                })?;
+                let mut found = self.evaluate(job)?;
                 for _ in 1..TRIES {
                     if found.reached || !(may_win_later || was_idle(&found)) {
                         break;
@@ -119,8 +115,19 @@ impl<'a> AttackReferees<'a> {
         Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Evaluates an entry under one set of layers, on all graphs of its task.
+    /// Evaluates an entry under one set of layers, on all graphs of its task. Evaluates it again if the machine could not.
     fn evaluate(&self, job: &EntryRun<'_>) -> Result<ModeResult, AttackError> {
+        match self.evaluate_once(job) {
+            // It may have had too little memory or time for a moment.
+            Err(AttackError::Eval(error)) => {
+                tracing::warn!("{} {}: {error}; it runs again", job.entry.name, job.mode);
+                self.evaluate_once(job)
+            }
+            result => result,
+        }
+    }
+
+    fn evaluate_once(&self, job: &EntryRun<'_>) -> Result<ModeResult, AttackError> {
         let task = job.entry.task(&self.suite.record)?;
         let bait =
             Bait::new(&self.suite.sample_dir(&GraphId { task: task.id.clone(), graph: task.graphs[0].clone() }))?;

@@ -6,6 +6,7 @@
 //! directives that read files, and words that tell the time of the compilation.
 
 mod finding;
+mod language;
 mod names;
 mod scan;
 mod tokens;
@@ -14,8 +15,8 @@ use self::scan::scan_language;
 
 pub(super) use self::{
     finding::{ScanFinding, Span},
+    language::NativeLanguage,
     names::is_flag,
-    scan::NativeLanguage,
 };
 
 /// Largest number of findings in a source.

@@ -3,6 +3,9 @@
 //! The first line of a case is `// refused: RULE`, `// refused: RULE, RULE` (one of them is enough), or `// accepted: REASON`. A line
 //! `// flags: ...` adds flags. Honest kernels have no first line of this kind. The kernel is called `k`. A second line
 //! `// signature: ...` has its parameters; without it they are `const float* x, float* out, int64_t n`.
+//!
+//! `tests/disguises.txt` has short kernels that hide what they do. Blank lines separate them, and a block of comments is a title. A
+//! kernel that begins with `// harmless` does nothing forbidden as compiled; neither the compiler nor the judge accepts the others.
 
 #![allow(
     clippy::unwrap_used,
@@ -53,9 +56,13 @@ fn compiled(text: &str) -> Result<(String, Vec<u8>), String> {
 /// Judges text and object. Returns the findings of both.
 fn judged(text: &str) -> Result<Image, Vec<ObjectFinding>> {
     let (preprocessed, object) = compiled(text).unwrap_or_else(|message| panic!("{message}"));
+    judged_as_compiled(text, &preprocessed, &object)
+}
+
+fn judged_as_compiled(text: &str, preprocessed: &str, object: &[u8]) -> Result<Image, Vec<ObjectFinding>> {
     let mut findings = source::judge_raw(text);
-    findings.extend(source::judge_preprocessed(&preprocessed, MARK).err().unwrap_or_default());
-    match judge(&object) {
+    findings.extend(source::judge_preprocessed(preprocessed, MARK).err().unwrap_or_default());
+    match judge(object) {
         Ok(image) if findings.is_empty() => Ok(image),
         Ok(_) => Err(findings),
         Err(more) => Err([findings, more].concat()),
@@ -119,4 +126,25 @@ fn honest_kernels_are_accepted() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn disguises_are_refused() {
+    if !has_compiler() {
+        return;
+    }
+    let blocks = include_str!("disguises.txt").trim_end().split("\n\n");
+    let is_title = |block: &&str| block.lines().all(|line| line.starts_with("//"));
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for kernel in blocks.filter(|block| !is_title(block)) {
+        let text = format!("// signature: void k(float* x)\n{kernel}\n");
+        let is_accepted = compiled(&text)
+            .is_ok_and(|(preprocessed, object)| judged_as_compiled(&text, &preprocessed, &object).is_ok());
+        count += 1;
+        if is_accepted != kernel.starts_with("// harmless") {
+            wrong.push(kernel);
+        }
+    }
+    assert!(wrong.is_empty() && count >= 78, "{count} kernels\n{}", wrong.join("\n"));
 }

@@ -1,5 +1,7 @@
 //! Functions and constants of imported modules that host code may use.
 
+use crate::native::NativeLanguage;
+
 /// Use of a function or constant of an imported module in host code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
@@ -36,7 +38,7 @@ pub(super) enum Api {
     /// `torch.fx.wrap`.
     Wrap,
     /// Compiles a native kernel from a source, for the CPU or for a device.
-    Native { is_device: bool },
+    Native(NativeLanguage),
 }
 
 /// Names of element types in `torch`.
@@ -120,16 +122,6 @@ pub(super) const VIEW_KEYWORDS: &[&str] = &[
     "start_dim",
     "storage_offset",
 ];
-
-/// Settings of `triton.Config` that are plain data.
-pub(super) const CONFIG_KEYWORDS: &[&str] = &["kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"];
-
-/// Settings of `triton.autotune` that are plain data.
-pub(super) const AUTOTUNE_KEYWORDS: &[&str] = &["configs", "key", "rep", "reset_to_zero", "restore_value", "warmup"];
-
-/// Settings of `triton.jit` that are plain data.
-pub(super) const JIT_KEYWORDS: &[&str] =
-    &["debug", "do_not_specialize", "do_not_specialize_on_alignment", "noinline", "version"];
 
 /// Attributes that only inspect a tensor.
 pub(super) const TENSOR_ATTRIBUTES: &[&str] =
@@ -391,7 +383,8 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("functools", "partial") => Api::Partial,
         ("collections", "namedtuple") => Api::NamedTuple,
         ("dataclasses", "field") => Api::Field,
-        ("passnet.kernels", name @ ("cpp" | "cuda")) => Api::Native { is_device: name == "cuda" },
+        ("passnet.kernels", "cpp") => Api::Native(NativeLanguage::Cpp),
+        ("passnet.kernels", "cuda") => Api::Native(NativeLanguage::Cuda),
         ("passnet.kernels", "require") => Api::Inspect,
         ("passnet.kernels", "copy") => Api::Copy,
         ("passnet.kernels", "with_strides") => Api::CreateLike,

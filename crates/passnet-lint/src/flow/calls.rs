@@ -9,6 +9,7 @@ use super::{
     CodeLocation, Flow, FunctionId, Value,
     api::{self, Api},
     arguments::Called,
+    launches,
     natives::listed,
 };
 use crate::rules::{
@@ -195,7 +196,7 @@ impl<'a> Flow<'a> {
         self.check_pure_api(frame, call, path, kind);
         match kind {
             Api::Compute if path == "typing.cast" => return self.cast(frame, call),
-            Api::Native { is_device } => return self.native_call(frame, call, is_device),
+            Api::Native(language) => return self.native_call(frame, call, language),
             Api::Wrap => return self.wrap_call(frame, call),
             Api::Reduce => return self.reduce(frame, call),
             Api::Partial => return self.partial(frame, call),
@@ -234,16 +235,14 @@ impl<'a> Flow<'a> {
                     let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
                     // Others, such as `pre_hook`, are functions that Triton would call at a launch.
                     let is_none = name == "pre_hook" && keyword.value.is_none_literal_expr();
-                    if !api::CONFIG_KEYWORDS.contains(&name) && !is_none {
+                    if !launches::CONFIG_KEYWORDS.contains(&name) && !is_none {
                         self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
                     }
                 }
                 self.check_plain_arguments(frame, call, &called, "a configuration");
                 Value::Plain
             }
-            Api::Native { .. } | Api::Wrap | Api::Reduce | Api::Partial | Api::Iterate | Api::NamedTuple => {
-                Value::Nothing
-            }
+            Api::Native(_) | Api::Wrap | Api::Reduce | Api::Partial | Api::Iterate | Api::NamedTuple => Value::Nothing,
         }
     }
 

@@ -6,7 +6,8 @@ use ruff_python_ast::{Decorator, Expr, Parameters, Stmt, StmtAssign, StmtFunctio
 use ruff_text_size::Ranged;
 
 use super::{
-    Binding, Body, CheckedFunction, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, scope::Scope,
+    Binding, Body, CheckedFunction, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, launches,
+    scope::Scope,
 };
 use crate::{
     annotation,
@@ -275,8 +276,8 @@ impl<'a> Flow<'a> {
             ("triton.jit" | "passnet.kernels.triton", FunctionRole::Kernel, Expr::Name(_) | Expr::Attribute(_)) => {
                 return;
             }
-            ("triton.jit", FunctionRole::Kernel, Expr::Call(_)) => api::JIT_KEYWORDS,
-            ("triton.autotune", FunctionRole::Kernel, Expr::Call(_)) => api::AUTOTUNE_KEYWORDS,
+            ("triton.jit", FunctionRole::Kernel, Expr::Call(_)) => launches::JIT_KEYWORDS,
+            ("triton.autotune", FunctionRole::Kernel, Expr::Call(_)) => launches::AUTOTUNE_KEYWORDS,
             ("triton.heuristics", FunctionRole::Kernel, Expr::Call(_)) => &["values"],
             _ => return self.reject_decorator(frame.module, decorator),
         };

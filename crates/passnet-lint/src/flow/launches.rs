@@ -1,10 +1,20 @@
-//! Launches of kernels and their grids.
+//! Launches of kernels, their grids and their settings.
 
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, Value, arguments::Called};
 use crate::rules::KernelLaunch;
+
+/// Settings of `triton.Config` that are plain data.
+pub(super) const CONFIG_KEYWORDS: &[&str] = &["kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"];
+
+/// Settings of `triton.autotune` that are plain data.
+pub(super) const AUTOTUNE_KEYWORDS: &[&str] = &["configs", "key", "rep", "reset_to_zero", "restore_value", "warmup"];
+
+/// Settings of `triton.jit` that are plain data.
+pub(super) const JIT_KEYWORDS: &[&str] =
+    &["debug", "do_not_specialize", "do_not_specialize_on_alignment", "noinline", "version"];
 
 impl<'a> Flow<'a> {
     /// Checks `kernel[grid](...)`.

@@ -5,13 +5,13 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{CodeLocation, Flow, Value};
 use crate::{
-    native,
+    native::{self, NativeLanguage},
     rules::{NativeFlag, NativeSource},
 };
 
 impl<'a> Flow<'a> {
     /// Checks `passnet.kernels.cpp(...)` or `passnet.kernels.cuda(...)` at module level. Sources have to be constant texts, and are scanned.
-    pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall, is_device: bool) -> Value {
+    pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall, language: NativeLanguage) -> Value {
         if frame.function.is_some() {
             let subject = "a call inside a function".to_owned();
             return self.report(frame.module, call, &NativeSource { subject });
@@ -20,7 +20,6 @@ impl<'a> Flow<'a> {
         match source.and_then(|expr| Some((expr, self.constant_text(frame, expr)?))) {
             // A text has the same findings in each round, so the scan runs in the last round only.
             Some((expr, text)) if self.reporting => {
-                let language = if is_device { native::NativeLanguage::Cuda } else { native::NativeLanguage::Cpp };
                 for (place, found) in native::scan(&text, language) {
                     self.report_native(frame, expr, place, &found);
                 }

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
+use super::language::NativeLanguage;
+
 type Names = FxHashSet<&'static str>;
 
 fn names(table: &'static str) -> Names {
@@ -28,14 +30,9 @@ static TYPES: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/na
 
 static FLAGS: LazyLock<Names> = LazyLock::new(|| names(include_str!("../names/native/flags.txt")));
 
-/// Returns whether a C++ source may include a header. `header` has its angle brackets.
-pub(super) fn is_header(header: &str) -> bool {
-    HEADERS.contains(header)
-}
-
-/// Returns whether a CUDA source may include a header. `header` has its angle brackets.
-pub(super) fn is_device_header(header: &str) -> bool {
-    is_header(header) || DEVICE_HEADERS.contains(header)
+/// Returns whether a source may include a header. `header` has its angle brackets.
+pub(super) fn is_header(header: &str, language: NativeLanguage) -> bool {
+    HEADERS.contains(header) || language == NativeLanguage::Cuda && DEVICE_HEADERS.contains(header)
 }
 
 pub(super) fn is_denied(name: &str) -> bool {

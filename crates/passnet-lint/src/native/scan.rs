@@ -4,19 +4,11 @@ use rustc_hash::FxHashSet;
 
 use super::{
     finding::{ScanFinding, Span},
-    names::{is_denied, is_device_header, is_header, is_pragma},
+    language::NativeLanguage,
+    names::{is_denied, is_header, is_pragma},
     tokens::{Token, TokenKind, lex, offset},
 };
 use crate::rules::{NativeCall, NativeInclude, NativeState};
-
-/// Language of a native kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum NativeLanguage {
-    /// `passnet.kernels.cpp`.
-    Cpp,
-    /// `passnet.kernels.cuda`.
-    Cuda,
-}
 
 /// Words that begin assembly.
 const ASSEMBLY: &[&str] = &["asm", "__asm", "__asm__", "__asm_volatile__"];
@@ -84,20 +76,13 @@ fn joins_tokens(text: &str) -> bool {
     false
 }
 
-fn is_known_header(header: &str, language: NativeLanguage) -> bool {
-    match language {
-        NativeLanguage::Cpp => is_header(header),
-        NativeLanguage::Cuda => is_device_header(header),
-    }
-}
-
 /// Returns a directive without its questions for headers that a source may include: `__has_include(<immintrin.h>)`.
 fn without_known_headers(directive: &str, language: NativeLanguage) -> String {
     let mut parts = directive.split("__has_include(");
     let mut rest = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once(')') {
-            Some((header, behind)) if is_known_header(header.trim(), language) => rest += behind,
+            Some((header, behind)) if is_header(header.trim(), language) => rest += behind,
             _ => rest.extend(["__has_include(", part]),
         }
     }
@@ -108,7 +93,7 @@ fn is_allowed(directive: &str, language: NativeLanguage) -> bool {
     let body = directive.trim_start_matches('#');
     let (name, rest) = body.split_at(body.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(body.len()));
     match (name, language) {
-        ("include", _) => is_known_header(rest.trim(), language),
+        ("include", _) => is_header(rest.trim(), language),
         ("pragma", NativeLanguage::Cpp) => is_pragma(rest.trim()),
         // Line markers of C++ would make the text look like the text of a header.
         ("pragma" | "line", NativeLanguage::Cuda) => true,
