@@ -17,6 +17,7 @@ import random
 import sys
 import time
 import traceback
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -133,19 +134,19 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
     state = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers())}
     for value in module.parameters():
         value.grad = None
-    for value in given:
-        if value.requires_grad and not value.is_leaf:
-            value.retain_grad()
+    # Of an argument that is no leaf, the gradient of its leaf: after a write, its own would be that of the new value. AOTAutograd
+    # computes other results without this value.
+    leaves = [value if value.is_leaf else value.grad_fn.next_functions[0][0].variable for value in given]
     try:
         with call.entered():
             torch.manual_seed(call.seed)
             result = function(*args, **kwargs)
-        leaves, structure = pytree.tree_flatten(result)
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        results, structure = pytree.tree_flatten(result)
+        tensors = [leaf for leaf in results if isinstance(leaf, torch.Tensor)]
         ends = [leaf for leaf in tensors if leaf.requires_grad and leaf.grad_fn is not None]
         seen = {
             "structure": str(structure),
-            "constants": [leaf for leaf in leaves if not isinstance(leaf, torch.Tensor)],
+            "constants": [leaf for leaf in results if not isinstance(leaf, torch.Tensor)],
             "types": [(leaf.dtype, leaf.shape, leaf.stride()) for leaf in tensors],
             "gradient": [(leaf.requires_grad, leaf.is_leaf, leaf.is_inference()) for leaf in tensors],
         }
@@ -162,7 +163,7 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
         seen["values"] = [value.detach().clone() for value in every]
         if ends and torch.is_grad_enabled():
             torch.autograd.backward(ends, [torch.ones_like(end) for end in ends])
-        seen["gradients"] = [value.grad for value in (*given, *now.values()) if value.is_leaf or value.retains_grad]
+        seen["gradients"] = [value.grad for value in (*leaves, *now.values()) if value.is_leaf]
     except Exception as error:
         return {"error": error}
     return seen
@@ -208,10 +209,11 @@ def made(text: str) -> torch.nn.Module:
     name = f"<random {hash(text)}>"
     # Dynamo reads the source in its messages.
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    space: dict[str, Any] = {"__name__": "random_modules"}
-    exec(compile(text, name, "exec"), space)
+    # Some releases of Dynamo import the module of a function by its name.
+    space = sys.modules.setdefault("random_modules", types.ModuleType("random_modules"))
+    exec(compile(text, name, "exec"), vars(space))
     torch.manual_seed(0)
-    return space["Random"]().eval()
+    return space.Random().eval()
 
 
 def program(seed: int, steps: int) -> tuple[str, list[Call]]:

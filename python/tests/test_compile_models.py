@@ -222,3 +222,24 @@ def test_functions_that_dynamo_fails_at_run_as_they_are_written(caplog: pytest.L
         assert model.calls == number
     assert torch._dynamo.config.suppress_errors == before
     library._destroy()
+
+
+@torch.no_grad()
+def test_a_model_of_two_graphs_rounds_as_it_is_written():
+    class Averages(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("average", torch.linspace(1, 2, 64))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch._dynamo.graph_break()
+            # Written as a product and a sum, the product would be rounded to `bfloat16`.
+            self.average.add_(x, alpha=0.1)
+            return self.average * 2
+
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model, reference, x = Averages(), Averages(), torch.randn(64, dtype=torch.bfloat16)
+    compiled = passnet.compile(model)
+    for _ in range(3):
+        assert torch.equal(compiled(x), reference(x))

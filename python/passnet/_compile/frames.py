@@ -9,16 +9,19 @@ from typing import Any
 
 import torch._dynamo
 
+from passnet._compile.dynamo import AS_WRITTEN
+
+_SETTINGS = {"suppress_errors": True, **AS_WRITTEN}
 _lock = threading.Lock()
 _running = 0
-_before = False
+_before: dict[str, Any] = {}
 
 
 def without_errors(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function with failures of Dynamo logged instead of raised. PyTorch runs the code that Dynamo failed on.
 
-    A second run of the whole model after such a failure would repeat changes that the first run has made. The setting belongs to the
-    process and is changed while such a call runs. A context manager for it would take four times as long as this function.
+    A second run of the whole model after such a failure would repeat changes that the first run has made. The settings belong to the
+    process and are changed while such a call runs. A context manager for them would take four times as long as this function.
     """
 
     @functools.wraps(compiled)
@@ -27,8 +30,9 @@ def without_errors(compiled: Callable[..., Any]) -> Callable[..., Any]:
         config = torch._dynamo.config
         with _lock:
             if _running == 0:
-                _before = config.suppress_errors
-                config.suppress_errors = True
+                _before = {name: getattr(config, name) for name in _SETTINGS}
+                for name, value in _SETTINGS.items():
+                    setattr(config, name, value)
             _running += 1
         try:
             return compiled(*args, **kwargs)
@@ -36,6 +40,7 @@ def without_errors(compiled: Callable[..., Any]) -> Callable[..., Any]:
             with _lock:
                 _running -= 1
                 if _running == 0:
-                    config.suppress_errors = _before
+                    for name, value in _before.items():
+                        setattr(config, name, value)
 
     return call

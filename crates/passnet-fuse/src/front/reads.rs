@@ -27,6 +27,20 @@ impl Tensors {
         reads[of]
     }
 
+    /// Returns whether elements of the tensor are computed from any that kernels read.
+    pub(super) fn reads_memory(&self, of: TensorId) -> bool {
+        let (mut seen, mut rest) = (BTreeSet::new(), vec![of]);
+        while let Some(tensor) = rest.pop() {
+            if self.is_read(tensor) {
+                return true;
+            }
+            if seen.insert(tensor) {
+                self.for_each_operand(tensor, &mut |operand| rest.push(operand));
+            }
+        }
+        false
+    }
+
     /// Returns whether kernels read the elements of a tensor from memory, or from the result of a loop.
     fn is_read(&self, tensor: TensorId) -> bool {
         matches!(self[tensor].def, Def::Buffer { .. } | Def::Reduce { .. })
