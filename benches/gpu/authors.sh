@@ -7,6 +7,7 @@
 # SUITE is anything `passnet bench run` takes. DEVICES is how many GPUs are used at the same time (1 or 2; default: as many as there are).
 # With two, TorchInductor runs on one and all others on the other, each with half of the CPU cores. Each run has a share of SECONDS.
 # OUT/report.json and OUT/runs.tar.gz are written after each run, so that an end before time leaves what was measured.
+# SERIES (one GPU) names other authors, paths and shares in percent: SERIES="fuse:direct:60 inductor:direct:40".
 # WHEEL or PASSNET (the command) and PASSNET_PYTHON as in benches/passnet.sh. DEVICE=cpu tries the script without a GPU.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -61,7 +62,8 @@ if ((devices > 1)); then
     series 1 "$((cores / 2))-$((cores - 1))" "$usable" fuse:direct:35 passnet.compile:compiled:30 fuse:compiled:25 eager:direct:10 &
     wait
 else
-    series 0 "0-$((cores - 1))" "$usable" \
-        fuse:direct:20 inductor:direct:20 eager:direct:5 passnet.compile:compiled:20 fuse:compiled:15 inductor:compiled:20
+    default="fuse:direct:20 inductor:direct:20 eager:direct:5 passnet.compile:compiled:20 fuse:compiled:15 inductor:compiled:20"
+    read -ra parts <<<"${SERIES:-$default}"
+    series 0 "0-$((cores - 1))" "$usable" "${parts[@]}"
 fi
 pack

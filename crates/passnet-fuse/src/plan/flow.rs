@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use passnet_graph::{Graph, NodeId, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR};
+use passnet_graph::{Graph, Node, NodeId, TypedGraph, ValueId, is_assertion, is_barrier, operators::GETATTR};
 
 use crate::front::lower::{call::Call, storage::is_view_node};
 
@@ -24,17 +24,23 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
 /// Nodes that the front end can express.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expressible<'s> {
+    /// The nodes of the graph that something depends on.
+    pub(crate) live: &'s BTreeSet<NodeId>,
     pub(crate) all: &'s BTreeSet<NodeId>,
     /// Nodes that begin a region, because each element of their operands is read many times.
     pub(crate) begins: &'s BTreeSet<NodeId>,
 }
 
 /// Returns the level of each node: the number of nodes that stay, or begin a region, on the longest path to it. So no path
-/// between two nodes of one level goes through a node that stays.
+/// between two nodes of one level goes through a node that stays. Nodes that nothing depends on have level 0.
 pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<usize> {
     let graph = typed.graph();
     let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
     for node in graph.nodes() {
+        if !nodes.live.contains(&node.id) {
+            levels.push(0);
+            continue;
+        }
         let begins = nodes.begins.contains(&node.id);
         let operands = node.operands().filter_map(|value| graph.node_of(value));
         let level = operands.map(|operand| {
@@ -49,20 +55,26 @@ pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<us
     levels
 }
 
-/// Returns the last level at which each node can be computed, given the first levels: the level of its first user. Nodes that
-/// change memory keep their level.
+/// Returns the level at which each node is computed, given the first levels: that of its first user. Nodes that change memory keep their
+/// level, and so do results of the graph that are computed from changed elements at that level: in one kernel, the elements are read
+/// once.
 pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[usize]) -> Vec<usize> {
     let graph = typed.graph();
     let deepest = first.iter().copied().max().unwrap_or(0);
     let mut last = vec![deepest; graph.num_nodes()];
-    for node in graph.nodes().rev() {
+    let after_change = after_changes(graph, nodes, first);
+    let mut used: BTreeSet<NodeId> = BTreeSet::new();
+    for node in graph.nodes().rev().filter(|node| nodes.live.contains(&node.id)) {
         let place = node.id.index();
-        let is_change = Call::of(graph, node).is_none_or(|call| call.is_change());
         // If a change moved later, some users would read the old elements. A node that stays keeps its place in the
         // graph.
-        if is_change || !nodes.all.contains(&node.id) {
+        if is_change(graph, node)
+            || !nodes.all.contains(&node.id)
+            || (!used.contains(&node.id) && after_change.contains(&node.id))
+        {
             last[place] = first[place];
         }
+        used.extend(node.operands().filter_map(|value| graph.node_of(value)));
         for operand in node.operands().filter_map(|value| graph.node_of(value)) {
             last[operand.index()] = last[operand.index()].min(last[place]);
             let maker = maker_of(typed, operand).filter(|_| nodes.begins.contains(&node.id));
@@ -72,6 +84,27 @@ pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[u
         }
     }
     last
+}
+
+/// Returns the expressible nodes that are computed from a changed value at its level.
+fn after_changes(graph: &Graph, nodes: Expressible<'_>, first: &[usize]) -> BTreeSet<NodeId> {
+    let mut after: BTreeSet<NodeId> = BTreeSet::new();
+    for node in graph.nodes().filter(|node| nodes.all.contains(&node.id)) {
+        let is_near = |operand: &NodeId| {
+            nodes.all.contains(operand)
+                && first[operand.index()] == first[node.id.index()]
+                && (after.contains(operand) || is_change(graph, graph.node(*operand)))
+        };
+        if node.operands().filter_map(|value| graph.node_of(value)).any(|operand| is_near(&operand)) {
+            after.insert(node.id);
+        }
+    }
+    after
+}
+
+/// Returns whether a node may change memory.
+fn is_change(graph: &Graph, node: Node<'_>) -> bool {
+    Call::of(graph, node).is_none_or(|call| call.is_change())
 }
 
 /// Returns the node that computes the elements of a node's result; `None` where these are of an input of the graph.
