@@ -1,7 +1,7 @@
 //! Names that a block of code binds.
 
 use ruff_python_ast::{
-    Alias, Comprehension, Expr, ExprContext, Parameters, Pattern, Stmt,
+    Alias, Comprehension, Expr, ExprContext, Parameters, Pattern, Stmt, StmtIf,
     visitor::{self, Visitor},
 };
 use ruff_text_size::TextRange;
@@ -53,9 +53,43 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Returns the names that an `if` statement chooses values for: each branch consists of assignments to the same names, and there is an
+/// `else`. Returns `None` for other `if` statements.
+pub(super) fn chosen_names(stmt: &StmtIf) -> Option<Vec<&str>> {
+    stmt.elif_else_clauses.last().filter(|clause| clause.test.is_none())?;
+    let names = assigned_names(&stmt.body)?;
+    let is_same = |body: &[Stmt]| assigned_names(body).as_ref() == Some(&names);
+    stmt.elif_else_clauses.iter().all(|clause| is_same(&clause.body)).then_some(names)
+}
+
+/// Returns the names, in alphabetical order, if the statements are assignments to one name each, and to different ones.
+fn assigned_names(body: &[Stmt]) -> Option<Vec<&str>> {
+    let mut names: Vec<&str> = body.iter().map(assigned_name).collect::<Option<_>>()?;
+    names.sort_unstable();
+    names.windows(2).all(|pair| pair[0] != pair[1]).then_some(names)
+}
+
+/// Returns the name if the statement assigns to one name and nothing else.
+fn assigned_name(stmt: &Stmt) -> Option<&str> {
+    match stmt.as_assign_stmt()?.targets.as_slice() {
+        [Expr::Name(name)] => Some(name.id.as_str()),
+        _ => None,
+    }
+}
+
 impl<'a> Visitor<'a> for Scope<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
+            // The names that the other branches bind are those of the first one.
+            Stmt::If(choice) if self.is_module && chosen_names(choice).is_some() => {
+                self.visit_expr(&choice.test);
+                self.visit_body(&choice.body);
+                for clause in &choice.elif_else_clauses {
+                    clause.test.iter().for_each(|test| self.visit_expr(test));
+                    let values = clause.body.iter().filter_map(Stmt::as_assign_stmt);
+                    values.for_each(|assign| self.visit_expr(&assign.value));
+                }
+            }
             // Its decorators are evaluated outside. Its defaults bind names only with `:=`, which no pass needs there.
             Stmt::FunctionDef(def) => {
                 self.names.push((def.name.as_str(), def.name.range));

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, Operator, Pattern, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtMatch, StmtWith};
 use ruff_text_size::Ranged;
 
-use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports};
+use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports, scope::chosen_names};
 use crate::{
     annotation,
     class::ClassKind,
@@ -23,15 +23,9 @@ impl<'a> Flow<'a> {
                 Stmt::ClassDef(def) => self.run_class(id, def),
                 // `__all__` was checked when names were registered.
                 Stmt::Assign(assign) if is_exports(assign) => {}
-                Stmt::Assign(assign) => self.assign(frame, assign),
-                Stmt::AnnAssign(assign) => {
-                    self.check_annotation(frame.module, &assign.annotation);
-                    if let Some(value) = &assign.value {
-                        self.assign_to(frame, &assign.target, value);
-                    }
-                }
+                Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::Assert(_) => self.run_statement(frame, stmt),
                 Stmt::Expr(stmt) if stmt.value.is_string_literal_expr() => {}
-                Stmt::Assert(_) => self.run_statement(frame, stmt),
+                Stmt::If(choice) if chosen_names(choice).is_some() => self.run_statement(frame, stmt),
                 // It is false when Python runs, and true for tools that check types.
                 Stmt::If(stmt)
                     if stmt.elif_else_clauses.is_empty()

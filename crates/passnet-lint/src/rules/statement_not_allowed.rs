@@ -4,7 +4,8 @@ use crate::rule::Violation;
 ///
 /// Rejects statements and expressions that a pass does not need: `async`, `global`, `nonlocal`, generators, and
 /// anything but imports, definitions and constants at module level. The body of `if __name__ == "__main__":` (without
-/// `else`) is not checked, because it does not run when a pass is imported.
+/// `else`) is not checked, because it does not run when a pass is imported. `if` with `else` may choose constants there: each branch
+/// assigns to the same names.
 ///
 /// Classes at module level are allowed if they hold data: enumerations, `NamedTuple`, `@dataclass` (methods, properties,
 /// `__post_init__` and `__call__` included), classes without a base (functions, constants, and an `__init__` that assigns
