@@ -133,3 +133,15 @@ def test_sums_of_elements_that_are_not_in_the_order_of_memory(tmp_path: Path) ->
     torch.manual_seed(0)
     x, y, weight = torch.randn(16, 8, 8, 2), torch.randn(8, 1), torch.randn(8)
     _check(tmp_path, lambda x, y, weight: _functional.group_norm(x.roll(1, -1) + y, 2, weight), x, y, weight)
+
+
+@pytest.mark.parametrize("width", [16, 31, 64])
+def test_a_row_that_is_kept_in_memory_is_read_in_a_branch(tmp_path: Path, width: int) -> None:
+    # The scaled elements are kept in a row for the exponentials, which are computed again where nothing overwrites them.
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        factors = x * x / 3.0
+        shares = torch.softmax(torch.addcmul(y, y, factors, value=0.3), -1)
+        shares[0].fill_(0.5)
+        return shares
+
+    _check(tmp_path, function, torch.randn(5, 2, width), torch.randn(5, 2, width))

@@ -100,12 +100,8 @@ impl CppPrinter<'_> {
                 continue;
             }
             let has_lanes = self.has_lanes(id);
-            let row = self.rows.get(&id).cloned();
-            let value = match &row {
-                Some(row) if self.filled.contains(&id) && has_lanes => format!("get_row({row} + k)"),
-                Some(row) if self.filled.contains(&id) => format!("{row}[k]"),
-                _ => product.map_or_else(|| self.operation(id), |product| self.expr(product)),
-            };
+            let computed = || product.map_or_else(|| self.operation(id), |product| self.expr(product));
+            let value = self.kept_in_row(id).unwrap_or_else(computed);
             let value = if self.conditions.contains(&id) && !has_lanes { kept(&value) } else { value };
             let name = format!("v{}", self.count);
             self.count += 1;
@@ -116,7 +112,7 @@ impl CppPrinter<'_> {
                 (false, kind) => kind_type(kind),
             };
             self.line(&format!("const {ty} {name} = {value};"));
-            if let Some(row) = row.filter(|_| !self.filled.contains(&id)) {
+            if let Some(row) = self.rows.get(&id).filter(|_| !self.filled.contains(&id)) {
                 let store =
                     if has_lanes { format!("put_row({row} + k, {name});") } else { format!("{row}[k] = {name};") };
                 self.line(&store);

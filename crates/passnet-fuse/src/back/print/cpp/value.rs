@@ -25,12 +25,18 @@ impl CppPrinter<'_> {
         self.expr(id)
     }
 
-    /// Returns a value by its name, or as an expression in place.
+    /// Returns a value by its name, from the row that keeps it, or as an expression in place.
     pub(super) fn expr(&self, id: ExprId) -> String {
         match self.names.get(&id) {
             Some(name) => name.clone(),
-            None => self.operation(id),
+            None => self.kept_in_row(id).unwrap_or_else(|| self.operation(id)),
         }
+    }
+
+    /// Returns the text that reads a value from its row, if an earlier level has stored it there.
+    pub(super) fn kept_in_row(&self, id: ExprId) -> Option<String> {
+        let row = self.rows.get(&id).filter(|_| self.filled.contains(&id))?;
+        Some(if self.has_lanes(id) { format!("get_row({row} + k)") } else { format!("{row}[k]") })
     }
 
     pub(super) fn operation(&self, id: ExprId) -> String {
