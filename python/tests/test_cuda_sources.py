@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from passnet import kernels
@@ -68,3 +70,10 @@ def test_headers_do_not_hide_state():
 
 def test_the_launcher_takes_such_sources():
     assert kernels.cuda(f"#include <cmath>\n{HEAD}{{ }}", "void k(const float* x, float* out, int32_t n)")
+
+
+def test_the_second_build_of_the_compiler_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    for name in ("libnvrtc.alt.so.13", "libnvrtc.so.13", "libnvrtc-builtins.so.13.0"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(_nvrtc, "_roots", lambda: (tmp_path,))
+    assert _nvrtc._bundled("13") == [str(tmp_path / "libnvrtc.so.13")]

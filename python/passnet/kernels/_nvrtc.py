@@ -104,13 +104,19 @@ def _check(nvrtc: ctypes.CDLL, status: int) -> None:
 def _library() -> ctypes.CDLL:
     """Returns the NVRTC that was installed with PyTorch, else the system's."""
     major = _major()
-    bundled = [path for root in _roots() for path in _found(root, f"libnvrtc*.so.{major}")]
-    for candidate in (*bundled, f"libnvrtc.so.{major}", "libnvrtc.so"):
+    for candidate in (*_bundled(major), f"libnvrtc.so.{major}", "libnvrtc.so"):
         try:
             return ctypes.CDLL(candidate)
         except OSError:
             continue
     raise KernelCompileError("there is no NVRTC; install the CUDA toolkit or a PyTorch for CUDA")
+
+
+def _bundled(major: str) -> list[str]:
+    """Returns the paths of the NVRTC that was installed with PyTorch."""
+    found = [path for root in _roots() for path in _found(root, f"libnvrtc*.so.{major}")]
+    # Some packages have a second build, `libnvrtc.alt.so.13`. It cannot find its own built-in functions.
+    return [path for path in found if not os.path.basename(path).startswith("libnvrtc.alt.")]
 
 
 @functools.cache
