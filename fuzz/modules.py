@@ -134,8 +134,8 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
     state = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers())}
     for value in module.parameters():
         value.grad = None
-    # Of an argument that is no leaf, the gradient of its leaf: after a write, its own would be that of the new value. AOTAutograd
-    # computes other results without this value.
+    # Where an argument is no leaf, the gradient of its leaf is compared. After a write, the argument's own gradient is that of its new
+    # value, which graphs of AOTAutograd need not use.
     leaves = [value if value.is_leaf else value.grad_fn.next_functions[0][0].variable for value in given]
     try:
         with call.entered():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,12 +11,12 @@ import torch._dynamo
 # Some releases of Dynamo write `x.add_(y, alpha=0.1)` and `x.addcdiv_(y, z, value=0.1)` as several operations, each of which rounds.
 _DECOMPOSITIONS = "enable_dynamo_decompositions"
 # Settings with which Dynamo keeps operations as they are written. Not all releases have them.
-AS_WRITTEN: Mapping[str, Any] = {_DECOMPOSITIONS: False} if hasattr(torch._dynamo.config, _DECOMPOSITIONS) else {}
+AS_WRITTEN: dict[str, Any] = {_DECOMPOSITIONS: False} if hasattr(torch._dynamo.config, _DECOMPOSITIONS) else {}
 
 
 def call_captured(
     function: Callable[..., Any], backend: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Calls a function under Dynamo as one graph of fixed sizes, with its operations as they are written. Returns its result."""
-    with torch._dynamo.config.patch(dict(AS_WRITTEN)) if AS_WRITTEN else contextlib.nullcontext():
+    with torch._dynamo.config.patch(AS_WRITTEN):
         return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)

@@ -18,7 +18,8 @@ _before: dict[str, Any] = {}
 
 
 def without_errors(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function with failures of Dynamo logged instead of raised. PyTorch runs the code that Dynamo failed on.
+    """Returns the function with failures of Dynamo logged instead of raised. PyTorch runs the code that Dynamo failed on. Dynamo keeps
+    operations as they are written.
 
     A second run of the whole model after such a failure would repeat changes that the first run has made. The settings belong to the
     process and are changed while such a call runs. A context manager for them would take four times as long as this function.

@@ -94,7 +94,7 @@ impl<'g> Lowering<'g> {
         }
         let known = self.tensors.len();
         let mut lowered = self.call(&call)?;
-        self.reduces_memory(known)?;
+        self.reads_what_it_reduces(known)?;
         // A keyword that a lowering does not know could change the result. A new version of PyTorch may add one.
         call.reads_all_keywords().then_some(())?;
         // The types come from PyTorch itself. Where they differ, a rule of this file is wrong for the call, and the
@@ -145,7 +145,7 @@ impl<'g> Lowering<'g> {
     ///
     /// Triton distributes a row over threads as its loads need it. Without a load, each thread adds up the whole row in one chain, which
     /// takes long and rounds too often: the mean of 2,600 equal numbers was off by 2e-5.
-    fn reduces_memory(&self, known: TensorId) -> Option<()> {
+    fn reads_what_it_reduces(&self, known: TensorId) -> Option<()> {
         let is_good = |tensor| match self.tensors[tensor].def {
             Def::Reduce { of, .. } => self.tensors.reads_memory(of),
             _ => true,

@@ -24,23 +24,17 @@ pub(crate) fn live_nodes(graph: &Graph) -> BTreeSet<NodeId> {
 /// Nodes that the front end can express.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expressible<'s> {
-    /// The nodes of the graph that something depends on.
-    pub(crate) live: &'s BTreeSet<NodeId>,
     pub(crate) all: &'s BTreeSet<NodeId>,
     /// Nodes that begin a region, because each element of their operands is read many times.
     pub(crate) begins: &'s BTreeSet<NodeId>,
 }
 
 /// Returns the level of each node: the number of nodes that stay, or begin a region, on the longest path to it. So no path
-/// between two nodes of one level goes through a node that stays. Nodes that nothing depends on have level 0.
+/// between two nodes of one level goes through a node that stays.
 pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<usize> {
     let graph = typed.graph();
     let mut levels: Vec<usize> = Vec::with_capacity(graph.num_nodes());
     for node in graph.nodes() {
-        if !nodes.live.contains(&node.id) {
-            levels.push(0);
-            continue;
-        }
         let begins = nodes.begins.contains(&node.id);
         let operands = node.operands().filter_map(|value| graph.node_of(value));
         let level = operands.map(|operand| {
@@ -55,23 +49,25 @@ pub(crate) fn first_levels(typed: &TypedGraph, nodes: Expressible<'_>) -> Vec<us
     levels
 }
 
-/// Returns the level at which each node is computed, given the first levels: that of its first user. Nodes that change memory keep their
-/// level, and so do results of the graph that are computed from changed elements at that level: in one kernel, the elements are read
-/// once.
-pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[usize]) -> Vec<usize> {
+/// Returns the level at which each live node is computed, given the first levels: that of its first user. Nodes that change memory keep
+/// their level. So do results of the graph that are computed from changed elements at that level: one kernel reads the elements once.
+pub(crate) fn last_levels(
+    typed: &TypedGraph,
+    live: &BTreeSet<NodeId>,
+    nodes: Expressible<'_>,
+    first: &[usize],
+) -> Vec<usize> {
     let graph = typed.graph();
-    let deepest = first.iter().copied().max().unwrap_or(0);
+    let deepest = live.iter().map(|node| first[node.index()]).max().unwrap_or(0);
     let mut last = vec![deepest; graph.num_nodes()];
-    let after_change = after_changes(graph, nodes, first);
+    let with_change = with_changes(graph, nodes, first);
     let mut used: BTreeSet<NodeId> = BTreeSet::new();
-    for node in graph.nodes().rev().filter(|node| nodes.live.contains(&node.id)) {
+    for node in graph.nodes().rev().filter(|node| live.contains(&node.id)) {
         let place = node.id.index();
+        let is_result_of_change = !used.contains(&node.id) && with_change.contains(&node.id);
         // If a change moved later, some users would read the old elements. A node that stays keeps its place in the
         // graph.
-        if is_change(graph, node)
-            || !nodes.all.contains(&node.id)
-            || (!used.contains(&node.id) && after_change.contains(&node.id))
-        {
+        if is_result_of_change || is_change(graph, node) || !nodes.all.contains(&node.id) {
             last[place] = first[place];
         }
         used.extend(node.operands().filter_map(|value| graph.node_of(value)));
@@ -86,20 +82,17 @@ pub(crate) fn last_levels(typed: &TypedGraph, nodes: Expressible<'_>, first: &[u
     last
 }
 
-/// Returns the expressible nodes that are computed from a changed value at its level.
-fn after_changes(graph: &Graph, nodes: Expressible<'_>, first: &[usize]) -> BTreeSet<NodeId> {
-    let mut after: BTreeSet<NodeId> = BTreeSet::new();
+/// Returns the expressible nodes that change memory, and those that are computed from them at the same level.
+fn with_changes(graph: &Graph, nodes: Expressible<'_>, first: &[usize]) -> BTreeSet<NodeId> {
+    let mut found: BTreeSet<NodeId> = BTreeSet::new();
     for node in graph.nodes().filter(|node| nodes.all.contains(&node.id)) {
-        let is_near = |operand: &NodeId| {
-            nodes.all.contains(operand)
-                && first[operand.index()] == first[node.id.index()]
-                && (after.contains(operand) || is_change(graph, graph.node(*operand)))
-        };
-        if node.operands().filter_map(|value| graph.node_of(value)).any(|operand| is_near(&operand)) {
-            after.insert(node.id);
+        let mut operands = node.operands().filter_map(|value| graph.node_of(value));
+        let is_near = |operand: NodeId| found.contains(&operand) && first[operand.index()] == first[node.id.index()];
+        if is_change(graph, node) || operands.any(is_near) {
+            found.insert(node.id);
         }
     }
-    after
+    found
 }
 
 /// Returns whether a node may change memory.

@@ -58,9 +58,9 @@ impl<'g> Survey<'g> {
         let begins: BTreeSet<NodeId> = trial.begins.iter().filter_map(|&value| graph.node_of(value)).collect();
         let storage = TypedAliasClasses::of(typed, &|node| expressible.contains(&node) || kept.contains(&node));
         loop {
-            let nodes = Expressible { live: &live, all: &expressible, begins: &begins };
+            let nodes = Expressible { all: &expressible, begins: &begins };
             let first = first_levels(typed, nodes);
-            let last = last_levels(typed, nodes, &first);
+            let last = last_levels(typed, &live, nodes, &first);
             let changes = |levels: &[usize]| {
                 let can_join = |nodes: &BTreeSet<NodeId>| {
                     let mut levels = nodes.iter().map(|node| levels[node.index()]);
