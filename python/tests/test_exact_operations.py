@@ -180,6 +180,9 @@ def _bits(x: torch.Tensor) -> torch.Tensor:
 
 def _check(tmp_path: Path, table: dict[str, Callable[..., Any]], x: torch.Tensor) -> None:
     """Compares one kernel of all functions with the functions."""
+    if x.is_cuda and x.stride(-2) == 1:
+        # Eager mode itself refuses some layouts there.
+        table = {name: function for name, function in table.items() if name != "channel_shuffle"}
     functions = list(table.values())
 
     def together(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -214,9 +217,6 @@ def test_floats(tmp_path: Path, dtype: torch.dtype, layout: str, device: str) ->
         table |= _RESTS
     if dtype == torch.float16:
         table |= _OF_HALVES
-    if (device, layout) == ("cuda", "transposed"):
-        # Eager mode itself refuses this layout there.
-        del table["channel_shuffle"]
     _check(tmp_path, table, _laid_out(_special(_SHAPE, dtype).to(device), layout))
 
 

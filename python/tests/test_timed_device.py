@@ -164,10 +164,12 @@ def test_sums_have_the_same_bits_on_all_devices(worker: Worker, device: str, dty
 @pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs a CUDA device; test_worker_timing.py does it on the CPU"
 )
-def test_elements_of_many_calls_are_noted_on_a_device(worker: Worker):
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16, torch.float32, torch.int64], ids=str)
+def test_elements_of_many_calls_are_noted_on_a_device(worker: Worker, dtype: torch.dtype):
     loaded = worker.load(trace(lambda x: (x * 2, (x + 1).view(4, 16).t())), device="cuda:0", kind="eager")
     assert loaded["type"] == "loaded", loaded
-    worker.pools(windows=256, x=torch.arange(319, dtype=torch.float32))
+    name, windows = str(dtype).removeprefix("torch."), 32 if dtype == torch.int8 else 256
+    worker.pools(windows=windows, x=torch.arange(windows + 63, dtype=dtype) % 100)
     # The blocks of a process share memory on the device.
     for seed, cache in (5, "warm"), (6, "cold"), (7, "warm"):
         rule = {"seed": seed, "every": 1, "elements": 3}
@@ -175,13 +177,14 @@ def test_elements_of_many_calls_are_noted_on_a_device(worker: Worker):
         assert timed["type"] == "timed", timed
         samples = timed["samples"]
         assert [(one["index"], one["dtype"], one["count"]) for one in samples] == [
-            (0, "float32", 64),
-            (1, "float32", 64),
+            (0, name, 64),
+            (1, name, 64),
         ]
         for sample, of in zip(samples, (lambda x: x * 2, lambda x: x + 1), strict=True):
-            values = torch.frombuffer(bytearray.fromhex(sample["values"]), dtype=torch.float32).tolist()
+            values = torch.frombuffer(bytearray.fromhex(sample["values"]), dtype=dtype).tolist()
             assert len(values) == 6 * 3
             for place, value in enumerate(values):
                 call = 2 + place // 3
-                assert value in {of(float(call + element)) for element in range(64)}
+                content = torch.arange(call, call + 64, dtype=dtype) % 100
+                assert value in of(content).tolist()
         assert timed["overwriting_ns"] < timed["total_ns"]

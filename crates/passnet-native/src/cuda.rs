@@ -6,6 +6,7 @@
 
 mod driver;
 mod gather;
+mod global_memory;
 mod launch;
 mod shared_memory;
 mod stacks;
@@ -13,7 +14,8 @@ mod timer;
 
 pub use driver::CudaError;
 pub use gather::Gather;
+pub use global_memory::{overwrite_ranges, prepare_ranges};
 pub use launch::{Grid, Kernel, Module, ParameterWords, current_device};
-pub use shared_memory::overwrite_shared_memory;
+pub use shared_memory::{overwrite_shared_memory, prepare_shared_memory};
 pub use stacks::{note_stack, overwrite_stacks};
 pub use timer::{Timer, overwrite, synchronize};

@@ -1,6 +1,6 @@
 //! Objects of the CUDA driver that several blocks of timed calls share.
 
-use passnet_native::cuda::{Gather, Timer};
+use passnet_native::cuda::{Gather, Timer, prepare_ranges, prepare_shared_memory};
 use pyo3::prelude::*;
 
 use crate::errors::cuda_error;
@@ -22,9 +22,10 @@ pub(super) struct DeviceTimer {
 
 #[pymethods]
 impl DeviceTimer {
-    /// Makes the objects for the current CUDA context.
+    /// Makes the objects for the current CUDA context, and loads the kernels that overwrite memory between calls.
     #[new]
     fn new() -> PyResult<Self> {
+        prepare_ranges().and_then(|()| prepare_shared_memory()).map_err(cuda_error)?;
         Ok(Self { timer: Timer::new().map_err(cuda_error)?, gather: Gather::new(MOST_SAMPLED).ok() })
     }
 }

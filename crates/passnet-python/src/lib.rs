@@ -13,6 +13,7 @@ mod confine;
 mod device_timer;
 mod errors;
 mod facts;
+mod free_memory;
 mod launch;
 mod overlap;
 mod poison;

@@ -7,7 +7,7 @@ use pyo3::{
     types::{PyBool, PyFloat, PyInt, PyList, PyTuple},
 };
 
-use super::tensor_fields::{HostStorage, TensorFields, is_plain_tensor};
+use super::tensor_fields::{PlainStorage, TensorFields, is_plain_tensor};
 
 /// Byte that outputs are overwritten with. The result is NaN in every floating-point type.
 const POISON: u8 = 0xFF;
@@ -34,13 +34,13 @@ struct ResultMemory {
 }
 
 impl ResultMemory {
-    /// Returns the memory of a host tensor of the type `torch.Tensor` itself, with almost no calls of Python.
+    /// Returns the memory of a tensor of the type `torch.Tensor` itself, with almost no calls of Python.
     fn without_python(value: &Bound<'_, PyAny>) -> Option<Self> {
         let py = value.py();
         let fields = TensorFields::get(py).filter(|_| is_plain_tensor(value))?;
-        let HostStorage { address, nbytes, references } = fields.read(value)?;
+        let PlainStorage { address, nbytes, references, is_on_cuda } = fields.read(value)?;
         let element = value.call_method0(intern!(py, "element_size")).ok()?.extract().ok()?;
-        Some(Self { address, nbytes, element, references: references + 1, is_on_cuda: false })
+        Some(Self { address, nbytes, element, references: references + 1, is_on_cuda })
     }
 
     /// Returns the memory of any plain tensor on the CPU or on a CUDA device.

@@ -1,22 +1,19 @@
 //! Memory that timed calls allocate and release.
 
-use passnet_native::{cuda, heap::Session, timing::monotonic_ns};
+use passnet_native::{heap::Session, timing::monotonic_ns};
 use pyo3::prelude::*;
 
-use crate::{errors::cuda_error, poison::overwrite_all};
+use crate::{free_memory::FreeMemory, poison::overwrite_all};
 
 /// Library of PyTorch that allocates the memory of tensors.
 const LIBRARY: &str = "libc10.so";
 
 /// Overwrites the memory that a call has allocated and released, before the next call.
 ///
-/// On a CPU with glibc, free memory itself is overwritten. Elsewhere, blocks of the same sizes are allocated again and overwritten,
-/// because an allocator mostly returns the same blocks. On a device, shared memory is overwritten too.
+/// On a CPU with glibc and on a CUDA device, free memory itself is overwritten. Elsewhere, blocks of the same sizes are allocated again and
+/// overwritten, because an allocator mostly returns the same blocks.
 pub(super) struct Temporaries<'py> {
-    /// Function that makes the same allocations as a call.
-    allocations: Option<Bound<'py, PyAny>>,
-    way: Way,
-    on_device: bool,
+    way: Way<'py>,
     /// Time of overwriting so far, in nanoseconds.
     ns: u64,
 }
@@ -28,25 +25,30 @@ pub(super) struct Mark {
     ns: u64,
 }
 
-enum Way {
+enum Way<'py> {
     /// Overwrite nothing.
     Nothing,
-    /// Overwrite free memory; the session begins at the first call.
-    Undecided,
-    Free(Session),
-    Again,
+    /// Overwrite free memory; the session begins at the first call. The function makes the same allocations as a call.
+    Undecided(Bound<'py, PyAny>),
+    Free(Session, Bound<'py, PyAny>),
+    Again(Bound<'py, PyAny>),
+    OnDevice(FreeMemory<'py>),
 }
 
 impl<'py> Temporaries<'py> {
-    /// `allocations` is a function that makes the same allocations as a call; `None` if a call releases no memory. `on_device` is true if
-    /// the allocations are on a device.
-    pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool) -> Self {
-        let way = match (on_device, allocations.is_some()) {
-            (_, false) => Way::Nothing,
-            (true, true) => Way::Again,
-            (false, true) => Way::Undecided,
+    /// `allocations` is a function that makes the same allocations as a call, or the free memory of a device if `on_device` is true; `None`
+    /// if a call releases no memory.
+    ///
+    /// # Errors
+    ///
+    /// If `allocations` has not the functions of free memory.
+    pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool) -> PyResult<Self> {
+        let way = match allocations {
+            None => Way::Nothing,
+            Some(free) if on_device => Way::OnDevice(FreeMemory::of(&free)?),
+            Some(allocations) => Way::Undecided(allocations),
         };
-        Self { allocations, way, on_device, ns: 0 }
+        Ok(Self { way, ns: 0 })
     }
 
     /// Returns the nanoseconds of overwriting so far.
@@ -66,32 +68,39 @@ impl<'py> Temporaries<'py> {
 
     /// Prepares free memory, before the first call.
     pub(super) fn begin(&mut self) {
-        if let Way::Undecided = self.way {
+        if let Way::Undecided(_) = self.way {
             let begin = monotonic_ns();
-            self.way = Session::begin(LIBRARY).map_or(Way::Again, Way::Free);
+            self.way = match (Session::begin(LIBRARY), std::mem::replace(&mut self.way, Way::Nothing)) {
+                (Some(session), Way::Undecided(allocations)) => Way::Free(session, allocations),
+                (None, Way::Undecided(allocations)) => Way::Again(allocations),
+                (_, other) => other,
+            };
             self.ns += monotonic_ns() - begin;
         }
     }
 
-    /// Overwrites the memory. Where free memory is not known, several `sets` of blocks at a time reach more free blocks.
-    pub(super) fn overwrite(&mut self, sets: usize) -> PyResult<()> {
+    /// Overwrites the memory. `is_kept` is true if the results that are kept have changed, and other blocks are free than after earlier
+    /// calls. Where free memory is not known, two sets of blocks then reach more of them.
+    pub(super) fn overwrite(&mut self, is_kept: bool) -> PyResult<()> {
         if let Way::Nothing = self.way {
             return Ok(());
         }
         let begin = monotonic_ns();
-        if let Way::Free(session) = &mut self.way
+        if let Way::Free(session, allocations) = &mut self.way
             && session.overwrite().is_none()
         {
-            self.way = Way::Again;
+            self.way = Way::Again(allocations.clone());
         }
-        if let (Way::Again, Some(allocations)) = (&self.way, &self.allocations) {
-            let blocks = (0..sets).map(|_| allocations.call0()).collect::<PyResult<Vec<_>>>()?;
-            for block in &blocks {
-                overwrite_all(block);
+        match &mut self.way {
+            Way::Again(allocations) => {
+                let sets = if is_kept { 2 } else { 1 };
+                let blocks = (0..sets).map(|_| allocations.call0()).collect::<PyResult<Vec<_>>>()?;
+                for block in &blocks {
+                    overwrite_all(block);
+                }
             }
-            if self.on_device {
-                cuda::overwrite_shared_memory().and_then(|()| cuda::overwrite_stacks()).map_err(cuda_error)?;
-            }
+            Way::OnDevice(free) => free.overwrite(is_kept)?,
+            Way::Nothing | Way::Undecided(_) | Way::Free(..) => {}
         }
         self.ns += monotonic_ns() - begin;
         Ok(())

@@ -23,6 +23,7 @@ const STORAGE_BYTES: usize = 8 * WORD;
 const DEVICE: usize = 3 * WORD;
 /// Kinds of devices.
 const CPU: u8 = 0;
+const CUDA: u8 = 1;
 const META: u8 = 14;
 
 /// Offsets of fields in bytes.
@@ -53,12 +54,13 @@ struct PlaceFields {
     types: [usize; 2],
 }
 
-/// Storage of a tensor in the memory of the host.
+/// Storage of a tensor in the memory of the host or of a CUDA device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HostStorage {
+pub(super) struct PlainStorage {
     pub(super) address: usize,
     pub(super) nbytes: usize,
     pub(super) references: usize,
+    pub(super) is_on_cuda: bool,
 }
 
 /// A tensor with the values that Python has for it.
@@ -92,7 +94,7 @@ impl TensorFields {
         let (tensors, _views) = probes(&empty)?;
         let mut is_right = true;
         for (views, tensor) in tensors.iter().enumerate() {
-            let Some(HostStorage { address, nbytes, references }) = fields.read(tensor) else { return Ok(None) };
+            let Some(PlainStorage { address, nbytes, references, .. }) = fields.read(tensor) else { return Ok(None) };
             is_right &= references == views + 1;
             is_right &= address == tensor.call_method0("data_ptr")?.extract::<usize>()?;
             is_right &= nbytes == tensor.getattr("nbytes")?.extract::<usize>()?;
@@ -177,13 +179,15 @@ impl TensorFields {
         is_plain.then(|| (start + word(tensor + offset) * itemsize) as u64)
     }
 
-    /// Returns the storage of an object of the type `torch.Tensor` itself, if it is in the memory of the host.
-    pub(super) fn read(&self, tensor: &Bound<'_, PyAny>) -> Option<HostStorage> {
+    /// Returns the storage of an object of the type `torch.Tensor` itself, if it is in the memory of the host or of a CUDA device.
+    pub(super) fn read(&self, tensor: &Bound<'_, PyAny>) -> Option<PlainStorage> {
         let storage = self.storage_of(tensor)?;
-        (byte(storage + self.data + DEVICE) == CPU).then(|| HostStorage {
+        let device = byte(storage + self.data + DEVICE);
+        [CPU, CUDA].contains(&device).then(|| PlainStorage {
             address: word(storage + self.data),
             nbytes: word(storage + self.nbytes),
             references: word(storage + self.references) & u32::MAX as usize,
+            is_on_cuda: device == CUDA,
         })
     }
 

@@ -239,7 +239,8 @@ impl TimedCall for PyCalls<'_> {
         if let (Some(samples), Some(result)) = (&mut self.samples, &self.last) {
             // Each element of a tensor on a device is a call of the driver.
             let mark = self.device.as_ref().map(|_| self.temporaries.mark());
-            samples.take(timed, result, self.device.as_mut().and_then(|device| device.gather.as_mut()));
+            let gather = self.device.as_mut().and_then(|device| device.gather.as_mut());
+            samples.take(timed, result, gather);
             if let Some(mark) = mark {
                 self.temporaries.count_since(mark);
             }
@@ -260,7 +261,9 @@ impl TimedCall for PyCalls<'_> {
             self.set = (self.set + 1) % self.sets.len();
             let before = self.kept.replace(result);
             // Keeping a result changes which blocks are free, now and when the former kept result is released.
-            self.temporaries.overwrite(2)?;
+            if before.is_none() || self.device.is_none() {
+                self.temporaries.overwrite(true)?;
+            }
             let Some(before) = before else { return Ok(()) };
             result = before;
         }
@@ -277,7 +280,7 @@ impl TimedCall for PyCalls<'_> {
                 self.temporaries.count_since(mark);
             }
             drop(result);
-            self.temporaries.overwrite(if keep { 2 } else { 1 })?;
+            self.temporaries.overwrite(keep)?;
         }
         Ok(())
     }
@@ -312,7 +315,8 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// the objects of the CUDA device whose context is current, if the tensors are there; each call is enclosed by device events and ends with
 /// a synchronisation of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call.
 /// `overwrites`: true to overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that
-/// returns a list of tensors of the sizes that a call allocates; `None` if a call returns all tensors that it allocates. `sample`: rule for
+/// returns a list of tensors of the sizes that a call allocates, or with `device` the free memory of PyTorch's allocator ([`FreeMemory`]);
+/// `None` if a call returns all tensors that it allocates. `sample`: rule for
 /// the elements of outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
 /// block, before a timed call that is drawn with random numbers of the operating system.
 ///
@@ -352,7 +356,7 @@ pub(super) fn time_calls<'py>(
         warmup: warmup as usize,
         restore,
         overwrites,
-        temporaries: Temporaries::new(allocations, !is_on_host),
+        temporaries: Temporaries::new(allocations, !is_on_host)?,
         sweeper: (cold && is_on_host).then(|| Sweeper::new(last_level_bytes())),
         cold,
         device,
@@ -373,7 +377,7 @@ pub(super) fn time_calls<'py>(
     reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;
     reply.set_item("kept", subject.digests)?;
-    let gather = subject.device.as_ref().and_then(|device| device.gather.as_ref());
+    let gather = subject.device.as_mut().and_then(|device| device.gather.as_mut());
     reply.set_item("samples", subject.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py, gather))?)?;
     Ok(reply)
 }

@@ -60,37 +60,51 @@ def allocated(sizes: list[tuple[int, torch.device]]) -> list[torch.Tensor]:
     return [torch.empty(nbytes, dtype=torch.uint8, device=device) for nbytes, device in sizes]
 
 
-def released(sizes: list[tuple[int, torch.device]], device: torch.device) -> Callable[[], list[torch.Tensor]] | None:
+def released(
+    sizes: list[tuple[int, torch.device]], device: torch.device
+) -> Callable[[], list[torch.Tensor]] | FreeMemory | None:
     """Returns a function that allocates the memory that calls have released; `None` if they release none.
 
-    On a CUDA device, a kernel can reach all memory of the allocator, so the function allocates all that is free.
+    On a CUDA device, a kernel can reach all memory of the allocator, so all that is free is returned.
     """
     if device.type == "cuda":
         # Released to the driver here, so that little is left to overwrite between calls.
         torch.cuda.empty_cache()
-        return lambda: unused(device)
+        return FreeMemory(device)
     return (lambda: allocated(sizes)) if sizes else None
 
 
-def unused(device: torch.device) -> list[torch.Tensor]:
-    """Allocates all free memory that PyTorch's allocator has on a CUDA device for the current stream, except that of CUDA graphs.
+class FreeMemory:
+    """Free memory of PyTorch's allocator on a CUDA device for the current stream, except that of CUDA graphs."""
 
-    The allocator serves requests up to 1 MiB from other segments than larger ones, and splits blocks.
-    """
-    stream = torch.cuda.current_stream(device).cuda_stream
-    sizes = []
-    for segment in torch.cuda.memory_snapshot():
-        if (segment["device"], segment["stream"]) != (device.index or 0, stream) or segment["segment_pool_id"] != (
-            0,
-            0,
-        ):
-            continue
-        most = _SMALL if segment["segment_type"] == "small" else segment["total_size"]
-        for block in segment["blocks"]:
-            if block["state"] == "inactive":
-                whole, rest = divmod(block["size"], most)
-                sizes += [most] * whole + [rest] * bool(rest)
-    return allocated([(nbytes, device) for nbytes in sorted(sizes, reverse=True)])
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self.stream = torch.cuda.current_stream(device).cuda_stream
+        # `torch.cuda.caching_allocator_alloc` calls this function, and takes several times as long.
+        self.allocate = torch._C._cuda_cudaCachingAllocator_raw_alloc
+        self.release = torch._C._cuda_cudaCachingAllocator_raw_delete
+
+    def free_bytes(self) -> int:
+        """Returns the number of bytes that the allocator has and nothing uses, also for other streams and CUDA graphs."""
+        stats = torch.cuda.memory_stats_as_nested_dict(self._device)
+        return stats["reserved_bytes"]["all"]["current"] - stats["active_bytes"]["all"]["current"]
+
+    def sizes(self) -> list[int]:
+        """Returns sizes whose allocation, in this order, takes all free memory for the stream.
+
+        The allocator serves requests up to 1 MiB from other segments than larger ones, and splits blocks.
+        """
+        sizes = []
+        for segment in torch.cuda.memory_snapshot():
+            place = (segment["device"], segment["stream"], segment["segment_pool_id"])
+            if place != (self._device.index or 0, self.stream, (0, 0)):
+                continue
+            most = _SMALL if segment["segment_type"] == "small" else segment["total_size"]
+            for block in segment["blocks"]:
+                if block["state"] == "inactive":
+                    whole, rest = divmod(block["size"], most)
+                    sizes += [most] * whole + [rest] * bool(rest)
+        return sorted(sizes, reverse=True)
 
 
 def _storages(values: Iterable[Any]) -> dict[int, torch.UntypedStorage]:

@@ -57,6 +57,12 @@ struct Overwriting {
 }
 
 impl Overwriting {
+    /// Returns the kernel, which is loaded at the first call. A process uses one device.
+    fn get() -> Result<&'static Self, CudaError> {
+        static LOADED: OnceLock<Result<Overwriting, CudaError>> = OnceLock::new();
+        LOADED.get_or_init(Self::load).as_ref().map_err(Clone::clone)
+    }
+
     fn load() -> Result<Self, CudaError> {
         let device = current_device()?;
         let bytes = device_attribute(device, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
@@ -67,16 +73,22 @@ impl Overwriting {
     }
 }
 
-/// Overwrites the shared memory of all multiprocessors of the current device, in the order of the legacy default stream.
+/// Loads the kernel of [`overwrite_shared_memory`] into the current context.
 ///
-/// A process uses one device. The kernel is loaded at the first call.
+/// # Errors
+///
+/// If there is no driver, or it refuses the kernel.
+pub fn prepare_shared_memory() -> Result<(), CudaError> {
+    Overwriting::get().map(|_| ())
+}
+
+/// Overwrites the shared memory of all multiprocessors of the current device, in the order of the legacy default stream.
 ///
 /// # Errors
 ///
 /// If the driver refuses the kernel, or reports an error of earlier asynchronous work.
 pub fn overwrite_shared_memory() -> Result<(), CudaError> {
-    static LOADED: OnceLock<Result<Overwriting, CudaError>> = OnceLock::new();
-    let loaded = LOADED.get_or_init(Overwriting::load).as_ref().map_err(Clone::clone)?;
+    let loaded = Overwriting::get()?;
     let size: ParameterWords = [u64::from(loaded.bytes)].into_iter().collect();
     // SAFETY: the parameter is the one of the code above, which accesses only its own shared memory.
     #[expect(unsafe_code, reason = "launch of a kernel")]
