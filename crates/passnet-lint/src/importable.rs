@@ -1,5 +1,7 @@
 //! Modules that a pass may import.
 
+use ruff_python_ast::Alias;
+
 /// Modules that a pass may import. Names that are imported *from* them are checked where they are used.
 pub(crate) const IMPORTABLE: &[&str] = &[
     "bisect",
@@ -49,3 +51,11 @@ pub(crate) const IMPORTABLE_ROOTS: &[&str] = &[
     "triton",
     "typing",
 ];
+
+/// Returns the name that an alias of an import statement binds. `import a.b` binds `a`.
+pub(crate) fn bound_name(alias: &Alias) -> &str {
+    match &alias.asname {
+        Some(name) => name.as_str(),
+        None => alias.name.as_str().split('.').next().unwrap_or_default(),
+    }
+}

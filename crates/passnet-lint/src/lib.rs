@@ -34,6 +34,7 @@ mod directory;
 mod evidence;
 mod finding;
 mod flow;
+mod guarded_import;
 mod ids;
 mod importable;
 mod kernel;

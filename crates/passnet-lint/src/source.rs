@@ -7,6 +7,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{
     finding::{Finding, Position},
+    guarded_import::without_guards,
     rule::Violation,
     rules::{HiddenText, InvalidSource, TooLarge},
 };
@@ -57,7 +58,7 @@ impl<'a> ParsedFile<'a> {
         let stem = file.strip_suffix(".py").unwrap_or(file);
         let mut body = parsed.into_suite();
         body.retain(|stmt| !is_script_part(stmt));
-        Ok(Self { file, stem, text, body })
+        Ok(Self { file, stem, text, body: without_guards(body) })
     }
 
     /// Returns the statements at module level that run when the file is imported.

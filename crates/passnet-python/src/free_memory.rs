@@ -49,7 +49,7 @@ impl<'py> FreeMemory<'py> {
             self.known = None;
         }
         let blocks = self.take_all()?;
-        // SAFETY: the blocks were allocated for this, and the allocator gives them to nobody else until they are released below.
+        // SAFETY: the blocks were allocated for this, and the allocator gives them to no other code until they are released below.
         #[expect(unsafe_code, reason = "memory is known by address")]
         let overwritten = unsafe { cuda::overwrite_ranges(&blocks) };
         self.release(&blocks)?;

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
 
 use super::{Binding, CodeLocation, Flow, ModuleId, Value, api};
-use crate::importable::{IMPORTABLE, IMPORTABLE_ROOTS};
+use crate::importable::{IMPORTABLE, IMPORTABLE_ROOTS, bound_name};
 use crate::rules::{ImportNotAllowed, StarImport, StatementNotAllowed, UnknownName};
 
 /// The package from which passes for the upstream harness import their helpers.
@@ -54,14 +54,6 @@ fn is_public(module: &str, name: &str) -> bool {
         _ if let Some((_, names)) = STANDARD_NAMES.iter().find(|(known, _)| *known == module) => names.contains(&name),
         "passnet" => IMPORTABLE.contains(&format!("passnet.{name}").as_str()),
         _ => !name.starts_with('_'),
-    }
-}
-
-/// Returns the name that an alias of an import statement binds. `import a.b` binds `a`.
-pub(super) fn bound_name(alias: &Alias) -> &str {
-    match &alias.asname {
-        Some(name) => name.as_str(),
-        None => alias.name.as_str().split('.').next().unwrap_or_default(),
     }
 }
 

@@ -6,7 +6,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::TextRange;
 
-use super::imports::bound_name;
+use crate::importable::bound_name;
 
 /// The names that one function (or module) binds itself, nested functions excluded.
 #[derive(Default)]

@@ -2,7 +2,7 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects `try`.
+/// Rejects `try`, except at module level around imports, if the handlers only assign constants.
 ///
 /// ## Why
 ///

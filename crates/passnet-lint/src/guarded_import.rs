@@ -1,0 +1,81 @@
+//! Imports of a module in a `try` statement, as code has them that also runs where a module is missing.
+//!
+//! ```python
+//! try:
+//!     import triton
+//!     HAS_TRITON = True
+//! except ImportError:
+//!     triton, HAS_TRITON = None, False    # or two assignments
+//! ```
+//!
+//! All modules that a pass may import are installed, so the handler never runs. If it did, its names would have other constants.
+
+use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtTry, Suite};
+
+use crate::importable::bound_name;
+
+/// Replaces each `try` statement that only guards imports with its imports and assignments.
+pub(crate) fn without_guards(body: Suite) -> Suite {
+    let plain = |stmt| match stmt {
+        Stmt::Try(stmt) if is_guarded_import(&stmt) => {
+            let StmtTry { body, orelse, .. } = stmt;
+            body.into_iter().chain(orelse).collect()
+        }
+        other => vec![other],
+    };
+    body.into_iter().flat_map(plain).collect()
+}
+
+/// Returns whether a statement imports modules and assigns constants, and its handlers assign other constants to the same names.
+fn is_guarded_import(stmt: &StmtTry) -> bool {
+    let (imports, assignments): (Vec<&Stmt>, Vec<&Stmt>) = stmt.body.iter().partition(|stmt| is_import(stmt));
+    let mut names: Vec<&str> = imports.iter().flat_map(|stmt| imported_names(stmt)).collect();
+    for assignment in assignments.into_iter().chain(&stmt.orelse) {
+        let Some(assigned) = constant_names(assignment) else { return false };
+        names.extend(assigned);
+    }
+    let is_harmless = |ExceptHandler::ExceptHandler(handler): &ExceptHandler| {
+        handler.type_.as_deref().is_none_or(is_names)
+            && handler.body.iter().all(|stmt| {
+                stmt.is_pass_stmt()
+                    || constant_names(stmt).is_some_and(|assigned| assigned.iter().all(|name| names.contains(name)))
+            })
+    };
+    !imports.is_empty() && stmt.finalbody.is_empty() && stmt.handlers.iter().all(is_harmless)
+}
+
+fn is_import(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_))
+}
+
+fn imported_names(stmt: &Stmt) -> Vec<&str> {
+    match stmt {
+        Stmt::Import(import) => import.names.iter().map(bound_name).collect(),
+        Stmt::ImportFrom(import) => import.names.iter().map(bound_name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the names if a statement assigns constants to names and nothing else.
+fn constant_names(stmt: &Stmt) -> Option<Vec<&str>> {
+    let assign = stmt.as_assign_stmt()?;
+    let mut names = Vec::new();
+    for target in &assign.targets {
+        match (target, &*assign.value) {
+            (Expr::Name(name), value) if value.is_literal_expr() => names.push(name.id.as_str()),
+            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+                for (target, value) in targets.iter().zip(values) {
+                    value.is_literal_expr().then_some(())?;
+                    names.push(target.as_name_expr()?.id.as_str());
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(names)
+}
+
+/// Returns whether an expression is a name or a tuple of names.
+fn is_names(expr: &Expr) -> bool {
+    expr.is_name_expr() || expr.as_tuple_expr().is_some_and(|tuple| tuple.iter().all(Expr::is_name_expr))
+}
