@@ -116,6 +116,8 @@ pub(super) struct Flow<'a> {
     /// Containers that are dictionaries, which are iterated over by their keys. All keys are plain.
     dictionaries: BTreeSet<SiteId>,
     classes: Vec<CheckedClass<'a>>,
+    /// Constants of the class whose body is run, by name.
+    class_constants: BTreeMap<&'a str, Value>,
     /// Classes that `namedtuple` makes.
     class_at: BTreeMap<(ModuleId, TextSize), ClassId>,
     /// Functions whose results are stored: `functools.cache`.
@@ -157,6 +159,7 @@ impl<'a> Flow<'a> {
             stored: Vec::new(),
             asks_alignment: false,
             iterators: BTreeSet::new(),
+            class_constants: BTreeMap::new(),
             changed: false,
             reporting: true,
             findings: Findings::default(),

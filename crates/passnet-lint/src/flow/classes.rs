@@ -38,6 +38,7 @@ impl<'a> Flow<'a> {
             return self.bind_name(CodeLocation { module: id, function: None }, def.name.as_str(), reported);
         };
         self.check_members(id, def);
+        self.class_constants.clear();
         for stmt in &def.body {
             match stmt {
                 Stmt::Pass(_) => {}
@@ -70,10 +71,11 @@ impl<'a> Flow<'a> {
                 }
             }
         }
+        self.class_constants.clear();
     }
 
-    /// Checks that each name of a class body has one meaning: it is bound once, and no expression of the body reads it, because
-    /// expressions are judged in the scope of the module.
+    /// Checks that each name of a class body has one meaning: it is bound once, and an expression of the body reads it only if the module
+    /// and Python have no such name.
     fn check_members(&mut self, id: ModuleId, def: &'a StmtClassDef) {
         let scope = Scope::of_body(None, &def.body);
         let mut members = BTreeSet::new();
@@ -101,7 +103,9 @@ impl<'a> Flow<'a> {
                 _ => {}
             }
         }
-        for name in names.read.intersection(&members) {
+        let has_other_meaning = |name: &&&str| self.module_name(id, name).is_some() || api::is_python_builtin(name);
+        let ambiguous: Vec<&str> = names.read.intersection(&members).filter(has_other_meaning).copied().collect();
+        for name in ambiguous {
             let subject = format!("a use of the member `{name}` in the body of its class");
             self.report(id, &def.name, &StatementNotAllowed { subject });
         }
@@ -138,6 +142,9 @@ impl<'a> Flow<'a> {
         };
         if !fits || self.holds_iterator(&value) {
             self.report(id, expr, &ModuleState { subject: self.describe_state(&value) });
+        }
+        if value.is_constant() && self.classes[class.0].kind != ClassKind::Enumeration {
+            self.class_constants.insert(name, value.clone());
         }
         if let Some(site) = self.classes[class.0].member(name) {
             self.put(site, value.shared());

@@ -3,7 +3,7 @@
 use super::{Binding, CodeLocation, Flow, FunctionId, ModuleId, Value, api};
 
 impl Flow<'_> {
-    /// Returns the value of a name as Python's scopes resolve it: in the function, those around it, the module, the builtins.
+    /// Returns the value of a name as Python's scopes resolve it: in the function, those around it, the class, the module, the builtins.
     /// Returns `None` if no allowed value has that name.
     pub(super) fn lookup(&self, frame: CodeLocation, name: &str) -> Option<Value> {
         let mut enclosing = frame.function;
@@ -18,6 +18,10 @@ impl Flow<'_> {
         match self.module_name(frame.module, name) {
             // While the module itself runs, it may still build its containers.
             Some(value) => Some(if frame.function.is_none() { value } else { value.shared() }),
+            // No constant of a class that its body reads has the name of a builtin.
+            None if frame.function.is_none() && self.class_constants.contains_key(name) => {
+                self.class_constants.get(name).cloned()
+            }
             None => api::builtin(name).map(Value::Builtin),
         }
     }
