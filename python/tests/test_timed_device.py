@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from passnet._monitor import allocations
 from passnet._passes.trace import trace_pattern as trace
 from passnet._worker import device_pool
 from server import Worker
@@ -140,6 +142,25 @@ def test_memory_of_threads_is_overwritten(
     if not seen[False]:
         pytest.skip("the memory was not kept: the test shows nothing")
     assert not seen[True]
+
+
+def test_free_memory_is_that_of_the_stream_in_sizes_that_the_allocator_serves(monkeypatch: pytest.MonkeyPatch):
+    def segment(kind: str, size: int, blocks: dict[int, str], stream: int = 7, pool: tuple[int, int] = (0, 0)):
+        parts = [{"size": nbytes, "state": state} for nbytes, state in blocks.items()]
+        of = {"device": 0, "stream": stream, "segment_pool_id": pool}
+        return {**of, "segment_type": kind, "total_size": size, "blocks": parts}
+
+    megabyte = 1 << 20
+    snapshot = [
+        segment("small", 2 * megabyte, {512: "active_allocated", 2 * megabyte - 512: "inactive"}),
+        segment("large", 20 * megabyte, {4 * megabyte: "active_allocated", 16 * megabyte: "inactive"}),
+        segment("large", 2 * megabyte, {2 * megabyte: "inactive"}, stream=8),
+        segment("large", 2 * megabyte, {2 * megabyte: "inactive"}, pool=(1, 0)),
+    ]
+    monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: snapshot)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=7))
+    free = allocations.FreeMemory(torch.device("cuda"))
+    assert free.sizes() == [16 * megabyte, megabyte, megabyte - 512]
 
 
 @pytest.mark.parametrize("device", DEVICES)
