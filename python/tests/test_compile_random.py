@@ -16,12 +16,15 @@ _FUZZ = Path(__file__).parents[2] / "fuzz"
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("how", ["compile", "static"])
-def test_random_modules(how: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("how", "seed"),
+    # The last one trains batch normalisation of transposed rows, whose strides are not those that PyTorch records.
+    [("compile", 1), ("static", 1), ("unverified", 77300035)],
+)
+def test_random_modules(how: str, seed: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(_FUZZ))
     modules = importlib.import_module("modules")
-    for seed in (1,):
-        assert list(modules.findings(seed, 8, [how])) == []
+    assert list(modules.findings(seed, 8, [how])) == []
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -24,7 +24,17 @@ from passnet._backend.ahead import compile_ahead
 from passnet._backend.aten import ALL, POINTWISE, formulas, in_torch
 from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
-from passnet._backend.regions import Judge, Region, difference_of, direct, drop, fork_random, regions_of
+from passnet._backend.fallback import Refusals
+from passnet._backend.regions import (
+    Judge,
+    Region,
+    call_with_way_back,
+    difference_of,
+    direct,
+    drop,
+    fork_random,
+    regions_of,
+)
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._passes.errors import PassError
@@ -228,6 +238,9 @@ class _Candidate:
             texts, notes = written.texts, written.faults
         if not options.verify:
             regions = [Region(rule.name, 0) for rule in regions_of(translated.graph, used).values()]
+            # The recorded strides of a value may not be those that PyTorch gives it, and its kernels are not written for others.
+            known = [id(rule) for rule in options.known]
+            call_with_way_back(translated, used, lambda rule: Refusals(rule.name, warns=id(rule) in known))
             return cls(translated, regions, texts, notes)
         regions, lost = _judged(translated, used, values)
         parts: list[Pass] = []
