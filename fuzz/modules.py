@@ -155,8 +155,10 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
         seen["objects"] = [[id(other) for other in every].index(id(value)) for value in every]
         memory = [value.untyped_storage()._cdata for value in every]
         seen["memory"] = [memory.index(own) for own in memory]
+        # Relative to the first of the values that share memory: where these begin in their memory does not matter.
         seen["offsets"] = [
-            value.storage_offset() for value, own in zip(every, memory, strict=True) if memory.count(own) > 1
+            value.storage_offset() - every[memory.index(own)].storage_offset()
+            for value, own in zip(every, memory, strict=True)
         ]
         # The number of writes may differ, but not whether there was one.
         seen["writes"] = [_version(value) != version for value, version in zip(given, versions, strict=True)]
