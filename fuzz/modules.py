@@ -101,7 +101,8 @@ class Call:
             elif self.change in ("load", "assign"):
                 state = {name: value * 0.75 for name, value in module.state_dict().items()}
                 state["norm.num_batches_tracked"] = module.norm.num_batches_tracked.clone()
-                module.load_state_dict(state, assign=self.change == "assign")
+                # A tensor of inference mode, which a call has assigned, cannot be written to.
+                module.load_state_dict(state, assign=self.change == "assign" or module.average.is_inference())
             elif self.change == "parameter":
                 module.shift = torch.nn.Parameter(module.shift + 0.25)
             elif self.change == "cast":
