@@ -111,7 +111,7 @@ impl Samples {
     }
 
     /// Reads the elements that were copied on the device.
-    fn collect(&mut self, gather: &mut Gather) -> PyResult<()> {
+    fn collect(&mut self, gather: &Gather) -> PyResult<()> {
         let copies = gather.read().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         for (slot, (output, start, size)) in copies.chunks(Gather::slot()).zip(self.gathered.drain(..)) {
             self.outputs[output].bytes[start..start + size].copy_from_slice(&slot[..size]);
@@ -120,7 +120,7 @@ impl Samples {
     }
 
     /// Returns the samples in the form of the reply. `gather` has those on a device.
-    pub(super) fn reply(mut self, py: Python<'_>, gather: Option<&mut Gather>) -> PyResult<Vec<Py<PyDict>>> {
+    pub(super) fn reply(mut self, py: Python<'_>, gather: Option<&Gather>) -> PyResult<Vec<Py<PyDict>>> {
         gather.map_or(Ok(()), |gather| self.collect(gather))?;
         let described = |output: &SampledElements| {
             let mut text = String::with_capacity(2 * output.bytes.len());

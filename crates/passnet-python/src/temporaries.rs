@@ -41,7 +41,7 @@ impl<'py> Temporaries<'py> {
     ///
     /// # Errors
     ///
-    /// If `allocations` has not the functions of free memory.
+    /// If `allocations` lacks the functions of free memory.
     pub(super) fn new(allocations: Option<Bound<'py, PyAny>>, on_device: bool) -> PyResult<Self> {
         let way = match allocations {
             None => Way::Nothing,
@@ -68,12 +68,11 @@ impl<'py> Temporaries<'py> {
 
     /// Prepares free memory, before the first call.
     pub(super) fn begin(&mut self) {
-        if let Way::Undecided(_) = self.way {
-            let begin = monotonic_ns();
-            self.way = match (Session::begin(LIBRARY), std::mem::replace(&mut self.way, Way::Nothing)) {
-                (Some(session), Way::Undecided(allocations)) => Way::Free(session, allocations),
-                (None, Way::Undecided(allocations)) => Way::Again(allocations),
-                (_, other) => other,
+        if let Way::Undecided(allocations) = &self.way {
+            let (begin, allocations) = (monotonic_ns(), allocations.clone());
+            self.way = match Session::begin(LIBRARY) {
+                Some(session) => Way::Free(session, allocations),
+                None => Way::Again(allocations),
             };
             self.ns += monotonic_ns() - begin;
         }

@@ -315,7 +315,7 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// the objects of the CUDA device whose context is current, if the tensors are there; each call is enclosed by device events and ends with
 /// a synchronisation of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call.
 /// `overwrites`: true to overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that
-/// returns a list of tensors of the sizes that a call allocates, or with `device` the free memory of PyTorch's allocator ([`FreeMemory`]);
+/// returns a list of tensors of the sizes that a call allocates, or with `device` the free memory of PyTorch's allocator (`FreeMemory`);
 /// `None` if a call returns all tensors that it allocates. `sample`: rule for
 /// the elements of outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
 /// block, before a timed call that is drawn with random numbers of the operating system.
@@ -377,7 +377,7 @@ pub(super) fn time_calls<'py>(
     reply.set_item("set", subject.kept_set)?;
     reply.set_item("result", subject.kept)?;
     reply.set_item("kept", subject.digests)?;
-    let gather = subject.device.as_mut().and_then(|device| device.gather.as_mut());
+    let gather = subject.device.as_ref().and_then(|device| device.gather.as_ref());
     reply.set_item("samples", subject.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py, gather))?)?;
     Ok(reply)
 }

@@ -95,8 +95,9 @@ def call_with_way_back(
 ) -> None:
     """Lets a graph compute the pattern of each pass that raises an exception before it launches a kernel.
 
-    This is for graphs that write to arguments: a call that fails after a write cannot be computed again as a whole. The passes are
-    those of `direct`. Afterwards, `regions_of` does not find these calls.
+    This is for graphs that write to arguments, because a call that fails after a write cannot be computed again as a whole, and for
+    graphs of training that were not compared with PyTorch. The passes are those of `direct`. Afterwards, `regions_of` does not find these
+    calls.
     """
     for node, rule in regions_of(module.graph, passes).items():
         if not hasattr(rule, "refusals"):

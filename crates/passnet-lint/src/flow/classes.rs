@@ -38,7 +38,6 @@ impl<'a> Flow<'a> {
             return self.bind_name(CodeLocation { module: id, function: None }, def.name.as_str(), reported);
         };
         self.check_members(id, def);
-        self.class_constants.clear();
         for stmt in &def.body {
             match stmt {
                 Stmt::Pass(_) => {}

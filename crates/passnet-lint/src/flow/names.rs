@@ -19,10 +19,10 @@ impl Flow<'_> {
             // While the module itself runs, it may still build its containers.
             Some(value) => Some(if frame.function.is_none() { value } else { value.shared() }),
             // No constant of a class that its body reads has the name of a builtin.
-            None if frame.function.is_none() && self.class_constants.contains_key(name) => {
-                self.class_constants.get(name).cloned()
+            None => {
+                let constant = self.class_constants.get(name).filter(|_| frame.function.is_none());
+                constant.cloned().or_else(|| api::builtin(name).map(Value::Builtin))
             }
-            None => api::builtin(name).map(Value::Builtin),
         }
     }
 

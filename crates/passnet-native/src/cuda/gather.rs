@@ -131,13 +131,12 @@ impl Gather {
         unsafe { self.kernel.launch([1, 1, 1], LEGACY_STREAM as usize, words) }
     }
 
-    /// Returns all copies, each in a slot of [`Gather::slot`] bytes.
+    /// Returns the copies that were made, each in a slot of [`Gather::slot`] bytes.
     ///
     /// # Errors
     ///
     /// Errors of earlier asynchronous work surface here.
-    pub fn read(&mut self) -> Result<Vec<u8>, CudaError> {
-        self.launch()?;
+    pub fn read(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; self.used * SLOT];
         if !bytes.is_empty() {
             // SAFETY: both sides have this number of bytes, and the call returns when they are copied.
