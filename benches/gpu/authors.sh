@@ -40,7 +40,7 @@ measure() {
     local begin=$SECONDS author=$4
     [[ $author == passnet.compile ]] && author=compiler:benches/gpu/passnet_compile.py
     CUDA_VISIBLE_DEVICES=$1 timeout --signal=INT --kill-after=20 "$3" taskset -c "$2" "$passnet" bench run "$suite" --author "$author" --device "$device" \
-        --graphs-per-task 1 --jobs "$jobs" --paths "$5" --timeout 60 --out "$runs/$4-$5" >"$out/$4-$5.txt" 2>&1
+        --graphs-per-task 1 --jobs "$jobs" --paths "$5" --timeout 150 --out "$runs/$4-$5" >"$out/$4-$5.txt" 2>&1
     echo "$4 $5: $((SECONDS - begin)) s of $3"
     tail -n 6 "$out/$4-$5.txt"
     pack

@@ -158,7 +158,7 @@ fn quick_settings(device: Device) -> RunSettings {
         check_rounds: 2,
         paths: vec![ExecutionPath::Direct],
         // On a busy machine, the status `unstable` would hide whether a pass is caught.
-        max_iqr_ratio: 1e9,
+        max_fluctuation: 1e9,
         max_remeasure: 0,
         timeout_s: 90.0,
         memory_bytes: 4 << 30,

@@ -81,6 +81,17 @@ impl SideRounds {
         Ok(())
     }
 
+    /// Adds the rounds of another measurement of the same process.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.times.e2e_ns.extend_from_slice(&other.times.e2e_ns);
+        self.times.device_ns.extend_from_slice(&other.times.device_ns);
+        self.unexplained.extend_from_slice(&other.unexplained);
+        self.waited.extend_from_slice(&other.waited);
+        self.made.extend_from_slice(&other.made);
+        self.fetched.extend_from_slice(&other.fetched);
+        self.calls += other.calls;
+    }
+
     /// Adds the time of a fetch.
     pub(crate) fn enter_fetch(&mut self, took: Duration) {
         self.fetched.push(took);
@@ -158,6 +169,14 @@ pub(crate) fn charged(side: &SideTrials, charge_ns: u64) -> SideTrials {
         rounds.iter().map(|round| round.iter().map(|ns| ns.saturating_add(charge_ns)).collect()).collect()
     };
     SideTrials { e2e_ns: more(&side.e2e_ns), device_ns: more(&side.device_ns) }
+}
+
+#[cfg(test)]
+impl SideRounds {
+    /// Returns a side with these trials, in nanoseconds, and no other time.
+    pub(crate) fn of_trials(e2e_ns: Vec<Vec<u64>>) -> Self {
+        Self { times: SideTrials { e2e_ns, device_ns: Vec::new() }, ..Self::default() }
+    }
 }
 
 #[cfg(test)]

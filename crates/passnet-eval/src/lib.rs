@@ -52,6 +52,7 @@ mod integrity;
 mod judge;
 mod launcher;
 mod machine;
+mod measurement;
 mod occupancy;
 mod options;
 mod philox;

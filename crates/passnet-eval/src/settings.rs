@@ -26,7 +26,7 @@ pub fn sound(device: Device) -> RunSettings {
         paths: vec![ExecutionPath::Direct, ExecutionPath::Compiled],
         weights: Weights::Inputs,
         cache: CacheMode::Warm,
-        max_iqr_ratio: 0.2,
+        max_fluctuation: 0.2,
         max_remeasure: 3,
         threads: 1,
         timeout_s: 300.0,

@@ -113,25 +113,21 @@ pub fn disagree(pairs: &[RatioInterval]) -> bool {
     low > high * BETWEEN_PAIRS
 }
 
-/// Returns the fluctuation of a measurement as IQR / median. It is the larger of two values: the fluctuation of trials within the median
-/// round, of the side where it is largest, and the fluctuation between rounds of the ratios to the last side.
-///
-/// A change that both sides of a round share, such as another clock frequency, affects neither value, and it does not affect the ratio.
-pub(crate) fn fluctuation(sides: &[&Rounds]) -> f64 {
-    let spread = |mut values: Vec<f64>| {
+/// Returns the relative uncertainty of a ratio: half the width of its interval, as a factor minus 1. With 0.2, each bound is about 20 %
+/// away from the ratio.
+pub(crate) fn uncertainty(ratio: &RatioInterval) -> f64 {
+    (ratio.high / ratio.low).sqrt() - 1.0
+}
+
+/// Returns IQR / median of the trials in the median round of a side; 0 without trials. A change between rounds, such as another clock
+/// frequency, does not affect it.
+pub(crate) fn spread_within_rounds(side: &Rounds) -> f64 {
+    let of_round = |trials: &Vec<u64>| {
+        let mut values: Vec<f64> = trials.iter().map(|&ns| ns as f64).collect();
         values.sort_unstable_by(f64::total_cmp);
         (quantile(&values, 0.75) - quantile(&values, 0.25)) / quantile(&values, 0.5)
     };
-    let within = |side: &&Rounds| {
-        let of_round = |trials: &Vec<u64>| spread(trials.iter().map(|&ns| ns as f64).collect());
-        median(&mut side.iter().map(of_round).filter(|spread| spread.is_finite()).collect::<Vec<_>>())
-    };
-    let of_ratios = |(last, others): (&&Rounds, &[&Rounds])| {
-        let ratios = |side: &&Rounds| log_ratios(side, last).into_iter().map(f64::exp).collect();
-        others.iter().map(|side| spread(ratios(side))).collect::<Vec<_>>()
-    };
-    let between = sides.split_last().map(of_ratios).unwrap_or_default();
-    sides.iter().filter_map(within).chain(between).filter(|spread| spread.is_finite()).fold(0.0, f64::max)
+    median(&mut side.iter().map(of_round).filter(|spread| spread.is_finite()).collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 /// Returns the logarithm of the ratio of medians of each round. Rounds without a ratio are left out.
@@ -193,21 +189,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_both_sides_share_is_no_fluctuation() {
+    fn spreads_are_those_of_a_median_round() {
         let side = |scale: u64, noise: u64| -> Vec<Vec<u64>> {
             (0..8).map(|round| (0..8).map(|trial| scale * (100 + 50 * (round % 2)) + trial * noise).collect()).collect()
         };
-        let (base, candidate) = (side(20, 1), side(10, 1));
-        assert!(fluctuation(&[&base, &candidate]) < 0.01);
-        // The trials of one side vary.
-        assert!(fluctuation(&[&base, &side(10, 100)]) > 0.2);
-        // The clock changes for one side only.
-        let mut drifting = candidate.clone();
-        for round in drifting.iter_mut().step_by(3) {
-            round.iter_mut().for_each(|ns| *ns *= 2);
-        }
-        assert!(fluctuation(&[&base, &drifting]) > 0.2);
-        assert!(fluctuation(&[]) == 0.0 && fluctuation(&[&base[..1]]) < 0.01);
+        assert!(spread_within_rounds(&side(10, 1)) < 0.01);
+        assert!(spread_within_rounds(&side(10, 100)) > 0.2);
+        assert!(spread_within_rounds(&[]) == 0.0 && spread_within_rounds(&[vec![]]) == 0.0);
+    }
+
+    #[test]
+    fn an_uncertainty_is_half_of_an_interval() {
+        let of = |low, high| uncertainty(&RatioInterval { ratio: 2.0, low, high, confidence: 0.95 });
+        assert!((of(2.0 / 1.2, 2.4) - 0.2).abs() < 1e-9 && of(2.0, 2.0) == 0.0);
     }
 
     #[test]

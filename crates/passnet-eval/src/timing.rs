@@ -8,18 +8,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_record::{
-    Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SampleRule, SampledOutput, SideTrials, Timing,
-    WorkerReply, WorkerRequest,
-};
+use passnet_record::{Mode, RunSettings, SampleRule, SampledOutput, WorkerReply, WorkerRequest};
 
 use crate::{
-    accounting::{SeenBlock, SideRounds, charge, charged},
+    accounting::{SeenBlock, SideRounds},
+    measurement::Measurement,
     philox::Stream,
     pools::Pools,
     samples::{self, RoundSamples},
     schedule::{BlockPlan, CallTimes, blocks, sizing},
-    stats::{combined, fluctuation, quantile, ratio_of_medians, summarize},
+    stats::quantile,
     tree::{CpuUse, own_cpu_use},
     worker::{Sent, Worker, WorkerFault, unexpected},
 };
@@ -33,33 +31,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_micros(500);
 pub(crate) struct SideFault {
     pub(crate) side: usize,
     pub(crate) fault: WorkerFault,
-}
-
-/// One measurement: all rounds of all sides.
-pub(crate) struct Measurement {
-    pub(crate) sides: Vec<SideRounds>,
-    /// Number of calls of each side, including warm-up calls.
-    pub(crate) made: u64,
-    /// Number of calls per trial.
-    pub(crate) calls: u32,
-    /// Fluctuation of the times, compared with `max_iqr_ratio`.
-    pub(crate) noise: f64,
-    /// Wall time in which the other sides were measured, and the CPU time that the last side used meanwhile.
-    pub(crate) elsewhere: (Duration, Duration),
-    /// Nanoseconds per call that are added to the trials of the last side.
-    pub(crate) charged_ns: u64,
-}
-
-impl Measurement {
-    /// Returns the times of the last side, including the charge.
-    fn candidate(&self) -> SideTrials {
-        self.sides.last().map(|side| charged(&side.times, self.charged_ns)).unwrap_or_default()
-    }
-
-    /// Returns the ratio of the times of a side to those of the last side.
-    pub(crate) fn ratio(&self, side: usize) -> Option<RatioInterval> {
-        ratio_of_medians(&self.sides.get(side)?.times.e2e_ns, &self.candidate().e2e_ns, 0)
-    }
 }
 
 /// Outputs of a checked round.
@@ -158,26 +129,9 @@ impl MeasurementPlan<'_> {
             made += plan.all();
         }
         let sides: Vec<SideRounds> = sides.into_iter().map(|side| side.rounds).collect();
-        let noise = self.noise(&sides);
-        let charged_ns = match (sides.first(), sides.last()) {
-            (Some(base), Some(candidate)) if self.check_clock => charge(base, candidate),
-            _ => 0,
-        };
         let calls = plans.first().map_or(1, |plan| plan.calls);
-        Ok(Measurement { sides, made, calls, noise, elsewhere, charged_ns })
-    }
-
-    /// Returns the fluctuation of the times. In paper mode it is defined as in the public harness: the largest IQR / median of all trials
-    /// of a side.
-    fn noise(&self, sides: &[SideRounds]) -> f64 {
-        if self.settings.mode == Mode::Sound {
-            return fluctuation(&sides.iter().map(|side| side.times.e2e_ns.as_slice()).collect::<Vec<_>>());
-        }
-        let of_all = |side: &SideRounds| {
-            let all = summarize(&side.times.e2e_ns, &[]);
-            all.iqr_ns / all.median_ns
-        };
-        sides.iter().map(of_all).fold(0.0, f64::max)
+        let measurement = Measurement::new(sides, (self.settings.mode, self.check_clock));
+        Ok(Measurement { made, calls, elsewhere, ..measurement })
     }
 
     /// Returns the sides in the order of a round. The public harness runs the candidate first.
@@ -308,47 +262,4 @@ fn settle(workers: &[&mut Worker], side: usize) {
     while is_other_active() && begin.elapsed() < LONGEST_WAIT {
         thread::sleep(BETWEEN_LOOKS);
     }
-}
-
-/// Returns the record of the measurements of two sides, one measurement per pair of processes. `side` is the number of the baseline.
-pub(crate) fn describe(
-    (path, baseline, side): (ExecutionPath, Baseline, usize),
-    measurements: &[Measurement],
-    settings: &RunSettings,
-    remeasured: u32,
-    bound: Duration,
-) -> Option<Timing> {
-    let ratios: Vec<RatioInterval> = measurements.iter().map(|one| one.ratio(side)).collect::<Option<_>>()?;
-    let on_device: Option<Vec<RatioInterval>> = measurements
-        .iter()
-        .map(|one| ratio_of_medians(&one.sides.get(side)?.times.device_ns, &one.candidate().device_ns, 0))
-        .collect();
-    let base = pooled(measurements.iter().filter_map(|one| one.sides.get(side)).map(|side| side.times.clone()));
-    let candidate = pooled(measurements.iter().map(Measurement::candidate));
-    let summary = |times: &SideTrials| summarize(&times.e2e_ns, &times.device_ns);
-    Some(Timing {
-        path,
-        baseline,
-        cache: settings.cache,
-        base: summary(&base),
-        candidate: summary(&candidate),
-        speedup: combined(&ratios)?,
-        device_speedup: on_device.and_then(|ratios| combined(&ratios)),
-        bound_ns: Some(bound.as_nanos() as f64),
-        stable: measurements.iter().all(|one| one.noise <= settings.max_iqr_ratio),
-        remeasured,
-        pairs: if ratios.len() > 1 { ratios } else { Vec::new() },
-        charged_ns: measurements.iter().map(|one| one.charged_ns).max().unwrap_or_default(),
-        raw: None,
-    })
-}
-
-/// Returns all rounds of several measurements of a side.
-pub(crate) fn pooled(parts: impl Iterator<Item = SideTrials>) -> SideTrials {
-    let mut all = SideTrials::default();
-    for part in parts {
-        all.e2e_ns.extend(part.e2e_ns);
-        all.device_ns.extend(part.device_ns);
-    }
-    all
 }

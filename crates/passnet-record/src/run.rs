@@ -57,8 +57,10 @@ pub struct RunSettings {
     pub weights: Weights,
     /// Cache state before each trial.
     pub cache: CacheMode,
-    /// Largest accepted IQR / median of the times.
-    pub max_iqr_ratio: f64,
+    /// Largest accepted fluctuation of a measurement: the relative uncertainty of the speed-up in sound mode, IQR / median of the times in
+    /// paper mode. The record keeps the name of earlier versions, which had one definition for both modes.
+    #[serde(rename = "max_iqr_ratio")]
+    pub max_fluctuation: f64,
     /// Largest number of further measurements of an unstable pair.
     pub max_remeasure: u32,
     /// Number of intra-op threads of each worker.

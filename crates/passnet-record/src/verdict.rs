@@ -117,7 +117,7 @@ pub struct Timing {
     /// device's peak rate. A measured time below the bound is not credited. `None` where no peak rates are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<f64>,
-    /// True if both sides' IQR / median stayed within the bound.
+    /// True if the fluctuation stayed within the bound ([`crate::RunSettings::max_fluctuation`]), and pairs of processes agree.
     pub stable: bool,
     /// Number of further measurements of the pair because of instability.
     pub remeasured: u32,

@@ -96,7 +96,7 @@ fn settings(rows: &FactRows<'_>) -> Vec<FactRow> {
         header("correct at t", &|header| header.settings.correct_at.to_string()),
         header("paths", &|header| header.settings.paths.iter().map(|path| path.name()).collect::<Vec<_>>().join(", ")),
         header("cache", &|header| header.settings.cache.to_string()),
-        header("largest IQR / median", &|header| header.settings.max_iqr_ratio.to_string()),
+        header("largest fluctuation", &|header| header.settings.max_fluctuation.to_string()),
         header("threads", &|header| header.settings.threads.to_string()),
         header("limits", &|RunHeader { settings, .. }| {
             format!("{} s, {}", settings.timeout_s, bytes(settings.memory_bytes))

@@ -49,7 +49,7 @@ pub(crate) fn evaluator_on(device: Device, cache: VerdictCache) -> Option<Evalua
     let mut quick = RunSettings { warmup: 1, trials: 10, rounds: 2, max_remeasure: 0, ..settings::sound(device) };
     quick.paths.truncate(1);
     // The test is not about the speed of a loaded machine.
-    quick.max_iqr_ratio = f64::MAX;
+    quick.max_fluctuation = f64::MAX;
     (quick.check_rounds, quick.adversarial) = (1, Vec::new());
     let zygote = ZygoteConfig { site: Some(site), ..ZygoteConfig::new(python) };
     let defences = Defences { lint: false, sandbox: false, ..Defences::ALL };

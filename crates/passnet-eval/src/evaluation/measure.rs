@@ -18,9 +18,10 @@ use crate::{
     candidate::Route,
     failure::Failure,
     machine::Machine,
+    measurement::{Measurement, describe, pooled},
     pools::Pools,
     stats::{disagree, summarize},
-    timing::{Measurement, MeasurementPlan, SideFault, describe, pooled},
+    timing::{MeasurementPlan, SideFault},
     worker::{Worker, WorkerFault},
 };
 
@@ -141,7 +142,7 @@ impl GraphEvaluation<'_> {
         let mut sides: Vec<&mut Worker> = std::iter::once(reference).chain(control).chain([candidate]).collect();
         // Workers of the next evaluation are forked on the other cores while this evaluation measures.
         self.zygote.prepare(sides.len() as u32, machine.cores.spare.clone());
-        let mut best: Option<Measurement> = None;
+        let (mut all, mut best): (Vec<Measurement>, Option<Measurement>) = Default::default();
         let (mut remeasured, mut disturbed) = (0, 0);
         // The workers of this pair are new and have no contents yet.
         if let Some(contents) = &mut measured.contents {
@@ -169,10 +170,9 @@ impl GraphEvaluation<'_> {
                 disturbed += 1;
                 continue;
             }
-            if best.as_ref().is_none_or(|best| measurement.noise < best.noise) {
-                best = Some(measurement);
-            }
-            let settled = best.as_ref().is_some_and(|best| best.noise <= settings.max_iqr_ratio);
+            all.push(measurement);
+            best = self.best_of(&all, best);
+            let settled = best.as_ref().is_some_and(|best| best.fluctuation.largest() <= settings.max_fluctuation);
             if settled || remeasured >= settings.max_remeasure {
                 break;
             }
@@ -182,6 +182,17 @@ impl GraphEvaluation<'_> {
         measured.remeasured += remeasured;
         measured.best.extend(best);
         Ok(())
+    }
+
+    /// Returns the measurement that fluctuates least: the best one of before, the last one, or the one with the rounds of all. A machine
+    /// that is always busy needs more rounds; one that was busy for a moment only needs others.
+    fn best_of(&self, all: &[Measurement], best: Option<Measurement>) -> Option<Measurement> {
+        let Machine { settings, options, .. } = self.machine;
+        let is_joined = settings.mode == Mode::Sound && all.len() > 1;
+        let joined = is_joined.then(|| Measurement::joined(all, options.defences.clock)).flatten();
+        let fluctuation = |one: &Measurement| one.fluctuation.largest();
+        let found = best.into_iter().chain(all.last().cloned()).chain(joined);
+        found.min_by(|one, other| fluctuation(one).total_cmp(&fluctuation(other)))
     }
 
     /// Refuses a measurement if a thread of the candidate left its cores or took a higher priority.
@@ -353,12 +364,12 @@ impl GraphEvaluation<'_> {
     /// Returns the reason why the measurements are too unstable for a verdict, if they are.
     fn instability(&self, measured: &PathMeasurements, timings: &mut [Timing]) -> Option<Failure> {
         let settings = &self.machine.settings;
-        let noise = measured.best.iter().map(|one| one.noise).fold(0.0, f64::max);
-        if noise > settings.max_iqr_ratio {
+        let fluctuations = measured.best.iter().map(|one| one.fluctuation);
+        let worst = fluctuations.max_by(|one, other| one.largest().total_cmp(&other.largest())).unwrap_or_default();
+        if worst.largest() > settings.max_fluctuation {
             let message = format!(
-                "times or their ratios fluctuate: IQR / median is {noise:.2}, more than {:.2}, in the best of {} measurements; \
-                 the machine is busy or the run time depends on the values",
-                settings.max_iqr_ratio,
+                "{}, in {} measurements; the machine is busy or the run time depends on the values",
+                worst.describe(settings.max_fluctuation),
                 measured.remeasured + 1
             );
             return Some(Failure::new(Status::Unstable, "fluctuation", message));

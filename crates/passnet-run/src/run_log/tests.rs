@@ -33,7 +33,7 @@ fn header() -> RunHeader {
             paths: vec![ExecutionPath::Direct],
             weights: passnet_record::Weights::Inputs,
             cache: CacheMode::Warm,
-            max_iqr_ratio: 0.2,
+            max_fluctuation: 0.2,
             max_remeasure: 3,
             threads: 1,
             timeout_s: 60.0,
