@@ -30,7 +30,7 @@ from passnet._backend.directories import load_directory
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import ModesKept, keeps_modes
-from passnet._backend.regions import regions_of
+from passnet._backend.regions import drop_omitted, regions_of
 from passnet._backend.report import GraphReport, Report
 from passnet._backend.sharing import escape_together, left_to_pytorch, share_storages, written_inputs
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
@@ -176,6 +176,7 @@ class Backend:
             self.matches[rule.name] = self.matches.get(rule.name, 0) + rule.matches
         if not self.falls_back:
             self._rewritings.append(rewriting)
+        drop_omitted(module, passes)
         if self.falls_back and self.then is None:
             sites = regions_of(module.graph, passes)
             for name in {rule.name for rule in sites.values()}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ import torch
 
 import passnet
 import passnet.backend
+from authored import texts
+from passnet import _native
+from passnet._backend import author, omitted
+from passnet._passes.canonical import canonical_calls
 
 _SCALED = """
 import torch
@@ -148,3 +153,97 @@ def test_a_write_by_a_kernel_counts_as_a_write(how: str, mode: Callable[[], Any]
             compiled(x, y)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             product.backward()
+
+
+def _returned_too(x: torch.Tensor, y: torch.Tensor) -> Any:
+    unread, returned = x @ x, x @ x.abs()
+    return unread.relu_() + 1, returned.relu_() + 1, returned
+
+
+def _view_read_later(x: torch.Tensor, y: torch.Tensor) -> Any:
+    unread, read = x @ x, x @ x.abs()
+    row = read[0]
+    first, second = torch.relu_(unread) + 1, torch.relu_(read) + 1
+    return first, second, row @ y
+
+
+def _of_argument(x: torch.Tensor, y: torch.Tensor) -> Any:
+    unread = x @ x
+    first = torch.nn.functional.relu(unread, inplace=True) + 1
+    return (torch.nn.functional.relu(y, inplace=True) + 1) @ (first @ x)
+
+
+def _other_piece(x: torch.Tensor, y: torch.Tensor) -> Any:
+    unread = x @ x
+    y.t().mul_(0.5)
+    result = x.tanh() + 1
+    unread.t().mul_(0.5)
+    return result
+
+
+@pytest.mark.parametrize("function", [_returned_too, _view_read_later, _of_argument, _other_piece])
+@pytest.mark.parametrize("how", ["compile", "unverified", "backend", "unverified backend"])
+def test_a_pass_that_leaves_out_an_unread_write_is_not_used_where_it_is_read(
+    function: Callable[..., Any], how: str, tmp_path: Path
+):
+    torch._dynamo.reset()
+    passnet.backend.register()
+    verify = "unverified" not in how
+    compiled: Callable[..., Any] = passnet.compile(function, verify=verify, cache_dir=tmp_path)
+    if "backend" in how:
+        compiled = torch.compile(function, backend="passnet", options={"verify": verify, "cache_dir": str(tmp_path)})
+    # The first values do not show the writes of ReLU.
+    for sign in (1, -1, 1):
+        x, y = torch.rand(8, 8) + 0.1, torch.rand(16, 16)[::2, ::2] * sign
+        ours, theirs = (x * sign, y.clone()), (x * sign, y.clone())
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(*ours), function(*theirs))
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_passes_that_write_to_arguments_are_used_without_verification():
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        y.mul_(0.5)
+        return x.tanh() + 1
+
+    compiled = passnet.compile(function, verify=False)
+    compiled(torch.randn(8, 8), torch.randn(8, 8))
+    assert [region["kept"] for region in compiled.report().as_dict()["specialisations"][0]["regions"]] == [True]
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_the_writes_of_a_pass_are_read_from_its_text(target: str):
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        y.mul_(x.softmax(-1))
+        return y.softmax(-1) + 1
+
+    graphs: list[torch.fx.Graph] = []
+
+    def backend(module: torch.fx.GraphModule, _: Any) -> Callable[..., Any]:
+        graphs.append(module.graph)
+        return module.forward
+
+    torch._dynamo.reset()
+    torch.compile(function, backend=backend)(torch.randn(8, 8), torch.randn(8, 8))
+    types = author._typed(graphs[0], "cpu")
+    ((_, text),) = _native.write_passes(*types, target, "", json.dumps(canonical_calls(graphs[0])))
+    assert "t1 = in1.mul_(t0)" in text
+    assert omitted._made_writes(text) == {"in1", "out0"}
+
+
+def test_a_library_of_the_author_leaves_out_no_write_that_is_read(tmp_path: Path):
+    unread = lambda x: torch.nn.functional.relu(x @ x, inplace=True) + 1  # noqa: E731
+    (text,) = texts(unread, (torch.randn(8, 8),), "cpu")
+    (tmp_path / "fused_relu.py").write_text(text)
+    (tmp_path / "sorted_output_pass_rule_names.json").write_text('["fused_relu"]')
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return unread(x), torch.nn.functional.relu(y, inplace=True) + 1
+
+    compiled = passnet.compile(function, passes=[tmp_path], author=None, verify=False, cache_dir=tmp_path / "cache")
+    x, y = torch.randn(8, 8), torch.randn(8, 8)
+    expected = y.clone()
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x, y), function(x, expected))
+    torch.testing.assert_close(y, expected)
+    assert [region["kept"] for region in compiled.report().as_dict()["specialisations"][0]["regions"]] == [True]

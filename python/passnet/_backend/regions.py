@@ -19,8 +19,9 @@ from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
 from passnet._backend.fallback import Refusals, or_pattern, overlap
 from passnet._backend.indices import has_unsafe_indices, is_on_device
+from passnet._backend.omitted import omitted_of
 from passnet._backend.precision import copies, exact_results, is_as_precise
-from passnet._backend.sharing import escape_together
+from passnet._backend.sharing import escape_together, memory_groups
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of, typed_pattern
 from passnet._passes.load import Pass
@@ -74,6 +75,33 @@ def regions_of(graph: torch.fx.Graph, passes: Sequence[Pass]) -> dict[torch.fx.N
     return {
         node: rules[node.target] for node in graph.nodes if node.op == "call_function" and _known(node.target, rules)
     }
+
+
+def drop_omitted(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
+    """Leaves regions to PyTorch whose replacement leaves out a write to memory that is read later. `Judge` does the same."""
+    regions = {node: rule for node, rule in regions_of(module.graph, passes).items() if omitted_of(rule)}
+    if not regions:
+        return
+    order = {node: place for place, node in enumerate(module.graph.nodes)}
+    groups = memory_groups(module.graph)
+
+    def is_read_later(value: torch.fx.Node, call: torch.fx.Node) -> bool:
+        # A result of the call has memory of its own, so only the older names of the argument's memory count.
+        names = [node for node in groups[value] if order[node] < order[call]]
+        return any(
+            node.op in ("placeholder", "get_attr") or any(order[user] > order[call] for user in node.users)
+            for node in names
+        )
+
+    lost = [
+        node
+        for node, rule in regions.items()
+        if any(is_read_later(node.args[place], node) for place in omitted_of(rule))
+    ]
+    for node in lost:
+        drop(module.graph, node, regions[node])
+    module.graph.lint()
+    module.recompile()
 
 
 def call_directly(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
@@ -191,6 +219,10 @@ class Judge(torch.fx.Interpreter):
             region.kept, region.reason = False, _RANDOM
             return
         region.written = tuple(sorted(effects.mutated))
+        if omitted_of(rule) - unseen:
+            # A comparison would not show this where the write changes nothing by chance.
+            region.kept, region.reason = False, "it leaves out a write to memory that is read later"
+            return
         if refusal := overlap(rule, values, region.written):
             # A comparison would not show this reliably: which of two threads is first differs between calls.
             region.kept, region.reason = False, refusal.reason

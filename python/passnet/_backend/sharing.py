@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -112,6 +112,29 @@ def _memory_of(value: Any) -> int | None:
     # Values within `vmap` have no storage.
     is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
     return value.untyped_storage()._cdata if is_dense and torch._C._has_storage(value) else None
+
+
+def memory_groups(
+    graph: torch.fx.Graph, in_place: Collection[torch.fx.Node] = ()
+) -> dict[torch.fx.Node, list[torch.fx.Node]]:
+    """Returns for each node the nodes that are or may be in the same memory.
+
+    They are judged by the names of the functions that are called, and by the memory that Dynamo noted. `in_place` are further nodes that
+    return their first argument.
+    """
+    groups: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    first: dict[int, torch.fx.Node] = {}
+    for node in graph.nodes:
+        groups[node] = [node]
+        known = _memory(node)
+        others = [first.setdefault(known, node)] if known is not None else []
+        if _is_view(node) or writes(node) or node in in_place:
+            others += node.all_input_nodes[:1]
+        for other in others:
+            if groups[other] is not groups[node]:
+                groups[other] += groups[node]
+                groups.update(dict.fromkeys(groups[node], groups[other]))
+    return groups
 
 
 def root_of(node: torch.fx.Node) -> torch.fx.Node:

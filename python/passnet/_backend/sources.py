@@ -12,6 +12,7 @@ import types
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from passnet._backend.omitted import note_omitted
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet.kernels._errors import KernelCompileError
@@ -33,8 +34,8 @@ def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             modules = dict(zip(order, pool.map(_module, order, (new[digest][1] for digest in order)), strict=True))
         # Patterns are traced one after another, because tracing patches functions of torch.
-        for digest, (name, _) in new.items():
-            _passes[digest] = _pass(name, modules[digest])
+        for digest, (name, text) in new.items():
+            _passes[digest] = _pass(name, text, modules[digest])
         loaded = [(name, _passes[digest]) for digest, (name, _) in digests.items()]
     passes = [_named(rule, name) for name, rule in loaded if isinstance(rule, Pass)]
     return passes, [fault for _, fault in loaded if isinstance(fault, str)]
@@ -45,17 +46,19 @@ def _named(rule: Pass, name: str) -> Pass:
     if rule.name == name:
         return rule
     named = dataclasses.replace(rule, name=name)
-    vars(named)["canonical"] = rule.canonical
+    vars(named).update(canonical=rule.canonical, omitted=vars(rule)["omitted"])
     return named
 
 
-def _pass(name: str, module: types.ModuleType | str) -> Pass | str:
+def _pass(name: str, text: str, module: types.ModuleType | str) -> Pass | str:
     if isinstance(module, str):
         return f"`{name}`: {module}"
     try:
-        return Pass.of_module(name, module)
+        rule = Pass.of_module(name, module)
     except PassError as error:
         return str(error)
+    note_omitted(rule, text)
+    return rule
 
 
 def _module(digest: str, text: str) -> types.ModuleType | str:

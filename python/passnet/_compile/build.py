@@ -24,6 +24,7 @@ from passnet._backend.regions import (
     difference_of,
     direct,
     drop,
+    drop_omitted,
     regions_of,
 )
 from passnet._backend.sharing import left_to_pytorch, may_share_results
@@ -169,6 +170,7 @@ def _rewrite(
             report.notes += written.faults
             report.texts = written.texts
     if not options.verify:
+        drop_omitted(module, [*known, *used])
         _drop_shared(module, [*known, *used])
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, [*known, *used]).values()]
     return used
