@@ -12,7 +12,7 @@ use crate::{
 /// Largest ratio of the spread of a candidate's trials to that of the baselines' trials that the machine explains.
 const EXPLAINED_SPREAD: f64 = 2.0;
 
-/// How far a measurement is from a settled ratio. Each value is compared with `max_fluctuation`.
+/// Fluctuation of a measurement. Each value is compared with `max_fluctuation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Fluctuation {
     /// Relative uncertainty of the least certain ratio. In paper mode, and with a single round, the largest IQR / median of the trials of
