@@ -4,5 +4,6 @@
 mod common;
 
 mod closeness;
+mod constant_inputs;
 mod suite_run;
 mod verdicts;
