@@ -81,6 +81,28 @@ def test_interpolation(
     _check(tmp_path, lambda x: _functional.interpolate(x, to, mode="bilinear", align_corners=aligned) * 0.5, x)
 
 
+@pytest.mark.parametrize("dtype", _TYPES, ids=str)
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("channels", [3, 5])
+def test_interpolation_has_the_bits_of_the_general_kernel(
+    tmp_path: Path, dtype: torch.dtype, aligned: bool, channels: int
+) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(2, channels, 20, 30).to(dtype)
+    if channels == 3:
+        x = x.contiguous(memory_format=torch.channels_last)
+    function = lambda x: _functional.interpolate(x, (40, 89), mode="bilinear", align_corners=aligned) * 0.5  # noqa: E731
+    (text,) = texts(function, (x,), "cpu")
+    assert "interpolate" in text
+    # With weights in `float32`, every second element of a half type differed.
+    found, expected = load(text, tmp_path).fused(x), function(x)
+    if dtype == torch.float32 and not aligned:
+        # PyTorch 2.15 rounds a product that PyTorch 2.11 does not round.
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    else:
+        assert torch.equal(found, expected)
+
+
 @pytest.mark.parametrize("width", [16, 100, 1000])
 @pytest.mark.parametrize("name", ["amax", "amin"])
 def test_extremes_of_rows_with_nan(tmp_path: Path, width: int, name: str) -> None:

@@ -56,8 +56,8 @@ impl Arena {
         self.add(Expr::Bool(value), ValueKind::Bool)
     }
 
-    pub(crate) fn extent(&mut self, value: i64, kind: ValueKind) -> ExprId {
-        self.add(Expr::Extent { value, kind }, kind)
+    pub(crate) fn extent(&mut self, value: i64, kind: ValueKind, is_divisor: bool) -> ExprId {
+        self.add(Expr::Extent { value, kind, is_divisor }, kind)
     }
 
     /// Adds the load of an element. Returns `None` for complex numbers.
@@ -283,7 +283,9 @@ impl Arena {
     pub(crate) fn is_product(&self, id: ExprId) -> bool {
         let is_multiple = match *self.get(id) {
             Expr::Binary(Binary::Mul, ..) => true,
-            Expr::Binary(Binary::Div, _, by) => matches!(self.get(by), Expr::Float { .. } | Expr::Extent { .. }),
+            Expr::Binary(Binary::Div, _, by) => {
+                matches!(self.get(by), Expr::Float { .. } | Expr::Extent { is_divisor: false, .. })
+            }
             _ => false,
         };
         is_multiple && self.kind(id) == ValueKind::F32

@@ -124,6 +124,8 @@ pub(crate) enum Expr {
     Extent {
         value: i64,
         kind: ValueKind,
+        /// True if a kernel for a CUDA device divides by it. Otherwise it multiplies by the inverse.
+        is_divisor: bool,
     },
     /// The element at a position of a buffer.
     Load {

@@ -11,7 +11,7 @@ mod derived;
 mod division;
 mod einsum;
 mod gather;
-mod interpolate;
+pub(crate) mod interpolate;
 mod join;
 mod memory;
 mod norm;

@@ -86,6 +86,8 @@ pub(crate) enum ScalarFn {
     PowScalar(f64),
     /// The first operand divided by an extent.
     DivideBy(i64),
+    /// The same, rounded once on CUDA devices too, where [`Self::DivideBy`] multiplies by the rounded inverse.
+    DivideOnceBy(i64),
 }
 
 /// `scale * x` where `x` is positive, else `alpha * scale * (exp(input_scale * x) - 1)`.
@@ -271,8 +273,8 @@ impl Float<'_> {
             }
             ScalarFn::LogSigmoid => self.log_sigmoid(x),
             ScalarFn::PowScalar(exponent) => self.power(x, exponent),
-            ScalarFn::DivideBy(extent) => {
-                let extent = self.arena.extent(extent, self.kind);
+            ScalarFn::DivideBy(extent) | ScalarFn::DivideOnceBy(extent) => {
+                let extent = self.arena.extent(extent, self.kind, matches!(function, ScalarFn::DivideOnceBy(_)));
                 self.div(x, extent)
             }
             _ => return None,

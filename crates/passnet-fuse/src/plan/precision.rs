@@ -11,15 +11,20 @@
 //!   and the rounding errors remain;
 //! * on CUDA, a convolution, which rounds its `float32` operands to the ten bits of TF32.
 //!
-//! On CUDA, `interpolate` between neighbours counts as a reduction: compilers choose which of its products and sums they round
-//! together.
+//! `interpolate` between neighbours counts as a reduction: compilers choose which of its products and sums they round together. On a
+//! CPU, sums of a half type are exact if each size is the old one times a power of 2, and PyTorch's general kernel has known roundings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{Arg, NodeId, Target, TensorType, TypedGraph, ValueId};
 use passnet_record::DType;
 
-use crate::front::lower::{call::Call, convolution::Convolution, product::MOST_UNSPLIT};
+use crate::front::lower::{
+    call::{Call, dimension},
+    convolution::Convolution,
+    interpolate::is_general_on_cpu,
+    product::MOST_UNSPLIT,
+};
 
 /// Largest number of elements that go into a convolution. Up to this number, it is unlikely that an element rounds to the other
 /// neighbour in TF32 (one in some thousands does).
@@ -89,11 +94,13 @@ fn fragile_in(typed: &TypedGraph, target: Target) -> BTreeSet<NodeId> {
             && op.is_some_and(|op| op.is_product)
             && ty.is_some_and(|ty| !has_known_sums(typed, &call, node.operands(), ty));
         let is_approximated = target == Target::Cpu && op.is_some_and(|op| op.is_approximated);
-        let is_weighted = target == Target::Cuda && is_interpolated(&call);
+        let is_weighted =
+            is_interpolated(&call) && !(target == Target::Cpu && has_known_sums_of_neighbours(&call, &operands, ty));
         if op.is_some_and(|op| op.is_reduction) || is_approximated || is_matrix || is_weighted {
             traces.insert(node.id, Trace { in_half: false, is_signed: !op.is_some_and(|op| op.is_non_negative) });
         }
-        if target == Target::Cpu && is_reciprocal_root(&call) && ty.is_some_and(|ty| is_half(ty.dtype)) {
+        let is_rounded_twice = target == Target::Cpu && (is_reciprocal_root(&call) || is_softmax_of_columns(&call, ty));
+        if is_rounded_twice && ty.is_some_and(|ty| is_half(ty.dtype)) {
             traces.insert(node.id, Trace { in_half: true, is_signed: false });
         }
         if ty.is_some_and(|ty| is_half(ty.dtype) && ty.numel() > MOST_UNSEEN) {
@@ -157,6 +164,28 @@ fn shown(
 fn is_reciprocal_root(call: &Call<'_>) -> bool {
     let is_root = |arg| matches!(arg, Arg::Float(exponent) if exponent == -0.5);
     call.name == "rsqrt" || call.name == "pow" && call.given(1, "exponent").is_some_and(is_root)
+}
+
+/// Returns whether a call is a softmax of another dimension than the last. In half types, PyTorch rounds the powers, too, for elements
+/// outside of vectors, so that every fourth of them rounds to the other neighbour.
+fn is_softmax_of_columns(call: &Call<'_>, ty: Option<&TensorType>) -> bool {
+    let rank = ty.map_or(0, |ty| ty.shape.len());
+    call.name == "softmax" && call.int(1, "dim").and_then(|dim| dimension(dim, rank)).is_some_and(|dim| dim + 1 < rank)
+}
+
+/// Returns whether the author's kernel for a CPU interpolates half types as PyTorch's does: if that is the general one, or if weights have
+/// so few digits that sums with them are exact, in any order.
+fn has_known_sums_of_neighbours(
+    call: &Call<'_>,
+    operands: &[(Option<&TensorType>, Traces)],
+    ty: Option<&TensorType>,
+) -> bool {
+    let Some((ty, &(Some(from), _))) = ty.zip(operands.first()) else { return false };
+    let is_general = matches!(*ty.shape, [_, _, rows, columns] if is_general_on_cpu(from, [rows, columns]));
+    let is_power = |(&from, &to): (&i64, &i64)| from > 0 && to % from == 0 && (to / from).count_ones() == 1;
+    let is_aligned = call.bool(4, "align_corners", false) != Some(false);
+    let has_few_digits = !is_aligned && from.shape.iter().zip(&ty.shape).skip(2).all(is_power);
+    is_half(ty.dtype) && (is_general || has_few_digits)
 }
 
 /// Returns whether a call computes means of neighbours, and does not only copy them.

@@ -1,6 +1,6 @@
 //! Interpolation: nearest neighbours by whole factors, and bilinear.
 
-use passnet_graph::{Arg, Target};
+use passnet_graph::{Arg, Target, TensorType};
 use passnet_record::DType;
 
 use super::{Lowering, call::Call, dimensions, resample::SMALLEST_STORED};
@@ -48,18 +48,20 @@ impl<'g> Lowering<'g> {
                 {
                     self.begins.insert(call.value);
                 }
-                self.bilinear(x, [shape[2], shape[3]], aligned)
+                self.bilinear(call, x, [shape[2], shape[3]], aligned)
             }
             _ => None,
         }
     }
 
     /// Returns weighted means of four neighbours: first along the rows, then across them, as PyTorch's kernels do.
-    fn bilinear(&mut self, x: TensorId, size: [i64; 2], aligned: bool) -> Option<TensorId> {
+    fn bilinear(&mut self, call: &Call<'g>, x: TensorId, size: [i64; 2], aligned: bool) -> Option<TensorId> {
         let (from, dtype) = (self.tensors[x].shape.clone(), self.tensors[x].dtype);
         let wide = self.widen(x)?;
-        let [rows, columns] =
-            [self.neighbours(from[2], size[0], aligned)?, self.neighbours(from[3], size[1], aligned)?];
+        let ty = self.typed.tensor(call.subject()?.as_value()?)?;
+        let stored = (self.target == Target::Cpu && is_general_on_cpu(ty, size)).then_some(dtype);
+        let rows = self.neighbours([from[2], size[0]], aligned, stored)?;
+        let columns = self.neighbours([from[3], size[1]], aligned, stored)?;
         // The order of the two directions affects rounding, so it is PyTorch's.
         let ends = columns.places.map(|column| self.taken(wide, 3, column));
         let line = self.weighted_sum(ends, columns.weights)?;
@@ -92,17 +94,27 @@ impl<'g> Lowering<'g> {
         self.tensors.add(shape, dtype, Def::Gather { table: of, dim, indices: places, signs: Signs::Positive })
     }
 
-    /// Returns, for each of `to` places, the two of `from` elements between which it lies, and their weights.
-    fn neighbours(&mut self, from: i64, to: i64, aligned: bool) -> Option<Neighbours> {
+    /// Returns, for each of `to` places, the two of `from` elements between which it lies, and their weights. `stored` is the type in
+    /// which PyTorch's general kernel for CPUs stores weights.
+    fn neighbours(&mut self, [from, to]: [i64; 2], aligned: bool, stored: Option<DType>) -> Option<Neighbours> {
         let places = self.tensors.add(vec![to], DType::Int64, Def::Range { start: 0, step: 1 });
         let places = self.cast(places, DType::Float32);
         // In `float32`, as PyTorch computes positions for `float32` and half types: in `float64` some would fall to another element.
         let position = if aligned {
             let scale = if to > 1 { (from - 1) as f32 / (to - 1) as f32 } else { 0.0 };
-            self.with_constant(Binary::Mul, places, f64::from(scale))?
+            let position = self.with_constant(Binary::Mul, places, f64::from(scale))?;
+            if self.target == Target::Cpu {
+                // PyTorch uses a position that is rounded. A fused multiply-add would not round it before the subtraction below.
+                self.tensors.mark_result(position);
+            }
+            position
         } else {
             let centre = self.with_constant(Binary::Add, places, 0.5)?;
             let scaled = self.with_constant(Binary::Mul, centre, f64::from(from as f32 / to as f32))?;
+            if stored.is_some() {
+                // PyTorch's other kernel has a fused multiply-add here.
+                self.tensors.mark_result(scaled);
+            }
             let position = self.with_constant(Binary::Sub, scaled, 0.5)?;
             self.with_constant(Binary::Max, position, 0.0)?
         };
@@ -113,9 +125,11 @@ impl<'g> Lowering<'g> {
         let next = self.map(ScalarFn::Binary(Binary::Add), &[first, one], DType::Int64)?;
         let second = self.map(ScalarFn::Binary(Binary::Min), &[next, last], DType::Int64)?;
         let distance = self.map(ScalarFn::Binary(Binary::Sub), &[position, floor], DType::Float32)?;
+        let distance = stored.map_or(distance, |dtype| self.rounded(distance, dtype));
         let whole = self.fill(1.0, DType::Float32);
         // As PyTorch computes it. Computing the distance from the second element separately would round differently.
         let nearness = self.map(ScalarFn::Binary(Binary::Sub), &[whole, distance], DType::Float32)?;
+        let nearness = stored.map_or(nearness, |dtype| self.rounded(nearness, dtype));
         Some(Neighbours { places: [first, second], weights: [nearness, distance] })
     }
 
@@ -129,6 +143,20 @@ impl<'g> Lowering<'g> {
 struct Neighbours {
     places: [TensorId; 2],
     weights: [TensorId; 2],
+}
+
+/// Returns whether PyTorch interpolates on a CPU with its general kernel, which stores weights in the type of the elements. The author's
+/// kernel then gives the same bits. PyTorch's other kernel is for small results, and for more than three channels that are next to each
+/// other (`_use_vectorized_kernel_cond_2d` in ATen's `UpSampleKernel.cpp`).
+pub(crate) fn is_general_on_cpu(of: &TensorType, to: [i64; 2]) -> bool {
+    let &[batch, channels, rows, columns] = of.shape.as_slice() else { return false };
+    let &[by_batch, by_channel, by_row, by_column] = of.stride.as_slice() else { return false };
+    let last = TensorType {
+        shape: vec![batch, rows, columns, channels],
+        stride: vec![by_batch, by_row, by_column, by_channel],
+        dtype: of.dtype,
+    };
+    to[0] + to[1] > 128 && !(channels > 3 && last.is_contiguous())
 }
 
 /// Returns whether the scales of an interpolation are the ratios of the sizes. Given a factor, PyTorch uses its inverse. The

@@ -166,12 +166,21 @@ impl Lowering<'_> {
         self.map(ScalarFn::DivideBy(count), &[sum], dtype)
     }
 
+    /// Returns the mean for deviations from it. PyTorch updates a mean by each element, so elements of a row that are all equal do not
+    /// deviate. A product with the rounded inverse would deviate, and two normalisations multiply the error by up to 100000.
+    fn centre(&mut self, of: TensorId, reduced: &[bool]) -> Option<TensorId> {
+        let count = self.row_length(of, reduced);
+        let dtype = self.tensors[of].dtype;
+        let sum = self.reduce(ReduceOp::Sum, of, reduced, true);
+        self.map(ScalarFn::DivideOnceBy(count), &[sum], dtype)
+    }
+
     /// Returns the mean, the deviations and the sum of their squares for each row. `keep` is for the squares. Statistics of
     /// chunks are combined by the formula of Chan, Golub and LeVeque (1979), which reads the operand once and loses no digits if
     /// the mean is large.
     pub(super) fn moments(&mut self, x: TensorId, reduced: &[bool], keep: bool) -> Option<Moments> {
         let Some(chunks) = self.chunks(x, reduced) else {
-            let mean = self.mean(x, reduced, true)?;
+            let mean = self.centre(x, reduced)?;
             let (centred, square) = self.deviation(x, mean)?;
             let squares = self.reduce(ReduceOp::Sum, square, reduced, keep);
             return Some(Moments { mean, centred, squares });
@@ -179,10 +188,10 @@ impl Lowering<'_> {
         let dtype = self.tensors[x].dtype;
         let parts = self.reshape(x, &chunks.shape);
         let sums = self.reduce_at_once(ReduceOp::Sum, parts, &chunks.within, true);
-        let means = self.map(ScalarFn::DivideBy(chunks.length), &[sums], dtype)?;
+        let means = self.map(ScalarFn::DivideOnceBy(chunks.length), &[sums], dtype)?;
         let (_, square) = self.deviation(parts, means)?;
         let within = self.reduce_at_once(ReduceOp::Sum, square, &chunks.within, true);
-        let mean = self.mean(means, &chunks.reduced, true)?;
+        let mean = self.centre(means, &chunks.reduced)?;
         let (_, square) = self.deviation(means, mean)?;
         let across = self.reduce(ReduceOp::Sum, square, &chunks.reduced, false);
         let within = self.reduce(ReduceOp::Sum, within, &chunks.reduced, false);

@@ -68,8 +68,16 @@ impl<'g> Lowering<'g> {
         let largest = self.reduce(ReduceOp::Max, x, &reduced, true);
         let shifted = self.map(ScalarFn::Binary(Binary::Sub), &[x, largest], wide)?;
         let power = self.map(ScalarFn::Unary(Unary::Exp), &[shifted], wide)?;
-        let sum = self.reduce(ReduceOp::Sum, power, &reduced, true);
-        let log = self.map(ScalarFn::Unary(Unary::Log), &[sum], wide)?;
+        let mut sum = self.reduce(ReduceOp::Sum, power, &reduced, true);
+        // Eager mode stores sums and logarithms of the last dimension in the type of the result on a CPU.
+        let is_stored = self.target == Target::Cpu && dim + 1 == rank;
+        if is_stored {
+            sum = self.rounded(sum, dtype);
+        }
+        let mut log = self.map(ScalarFn::Unary(Unary::Log), &[sum], wide)?;
+        if is_stored {
+            log = self.rounded(log, dtype);
+        }
         let result = self.map(ScalarFn::Binary(Binary::Sub), &[shifted, log], wide)?;
         Some(self.cast(result, dtype))
     }

@@ -47,7 +47,7 @@ impl CppPrinter<'_> {
             // A plain literal would be an `int`, and arithmetic on it 32 bits wide.
             Expr::Int(value) => format!("int64_t({value})"),
             Expr::Bool(value) => value.to_string(),
-            Expr::Extent { value, kind } => format!("{}({})", kind_type(*kind), size(*value)),
+            Expr::Extent { value, kind, .. } => format!("{}({})", kind_type(*kind), size(*value)),
             Expr::Load { buffer, dtype, at } => self.load(&self.buffers[*buffer], *dtype, at, self.has_lanes(id)),
             Expr::Position(index) => format!("({})", self.index(index)),
             Expr::InRange { index, low, high } => {

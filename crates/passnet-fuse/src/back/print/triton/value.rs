@@ -209,7 +209,7 @@ impl TritonPrinter<'_> {
     /// Returns the factor that replaces a divisor: PyTorch's CUDA kernels multiply by the inverse of a constant.
     fn inverse(&self, divisor: ExprId) -> Option<String> {
         match *self.arena.get(divisor) {
-            Expr::Extent { value, .. } => Some(format!("(1.0 / {})", size(value))),
+            Expr::Extent { value, is_divisor: false, .. } => Some(format!("(1.0 / {})", size(value))),
             Expr::Float { bits, kind } => {
                 let divisor = f64::from_bits(bits);
                 let inverse = if kind == ValueKind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
