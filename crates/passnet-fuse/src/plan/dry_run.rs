@@ -27,6 +27,7 @@ use super::{
     survey::Survey,
     views::views_of,
 };
+use crate::front::lower::call::Call;
 
 /// Outcome of a dry run.
 pub(crate) struct DryRun {
@@ -162,8 +163,16 @@ impl PlannedPass {
             }
             _ => BTreeSet::new(),
         };
+        // The first site leaves out a change of memory that is needed here.
+        let is_needed_change = |node: NodeId| {
+            let graph = typed.graph();
+            first.region.leaves_out_a_change && Call::of(graph, graph.node(node)).is_some_and(|call| call.is_change())
+        };
         let is_impossible = |node: NodeId| {
-            !survey.can_express(node) || (is_of_views && !survey.is_view(node)) || copied.contains(&node)
+            !survey.can_express(node)
+                || (is_of_views && !survey.is_view(node))
+                || copied.contains(&node)
+                || is_needed_change(node)
         };
         let impossible = || nodes.iter().filter(|(_, node)| is_impossible(*node)).map(|&(position, _)| position);
         let planned = if copied.is_empty() { planned() } else { None };
@@ -203,7 +212,17 @@ impl PlannedPass {
         nodes.filter_map(|node| found.nodes[node.index()]).collect()
     }
 
-    /// Returns whether the pass has a plan for a match.
+    /// Returns whether a match is a site of the pass, if the pass leaves out a change of memory. At another place, something may read this
+    /// memory later.
+    fn may_change(&self, graph: usize, nodes: Option<Vec<Matched>>) -> bool {
+        let is_site = |site: &PassSite| {
+            let is_of = |&(_, node): &Matched| site.region.nodes.contains(&node);
+            site.graph == graph && nodes.as_ref().is_some_and(|nodes| nodes.iter().all(is_of))
+        };
+        !self.sites.iter().any(|site| site.region.leaves_out_a_change) || self.sites.iter().any(is_site)
+    }
+
+    /// Returns whether the pass has a plan for the types of a match.
     fn foresees(&self, task: &[TypedGraph], state: &RewrittenGraph, found: &Match, target: Target) -> bool {
         // A pass that only repeats the operations of its pattern needs no plan.
         let is_same_as_pattern = matches!(self.sites[0].replacement, Replacement::Same(_));
@@ -284,6 +303,12 @@ fn matched_nodes(task: &[TypedGraph], pass: &PlannedPass) -> BTreeSet<(usize, No
     task.iter().enumerate().flat_map(of_graph).collect()
 }
 
+/// Returns the nodes of the original graph that a match has; `None` if results of other passes are among them.
+fn original_nodes(state: &RewrittenGraph, found: &Match) -> Option<Vec<Matched>> {
+    let matched = found.nodes.iter().enumerate().filter_map(|(position, node)| Some((position, (*node)?)));
+    matched.map(|(position, node)| Some((position, state.origins[state.graph.value_of(node).index()]?))).collect()
+}
+
 /// Returns the first match that a pass has no plan for, if any.
 fn first_lost(task: &[TypedGraph], passes: &[PlannedPass], target: Target) -> Option<Lost> {
     (0..task.len()).find_map(|graph| first_lost_in(graph, task, passes, target))
@@ -297,14 +322,15 @@ fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], targ
         if matches.is_empty() {
             continue;
         }
-        if let Some(lost) = matches.iter().find(|found| !pass.foresees(task, &state, found, target)) {
-            let matched = lost.nodes.iter().enumerate().filter_map(|(position, node)| Some((position, (*node)?)));
-            let origin = |(position, node)| Some((position, state.origins[state.graph.value_of(node).index()]?));
+        let is_planned = |found: &&Match| {
+            pass.foresees(task, &state, found, target) && pass.may_change(graph, original_nodes(&state, found))
+        };
+        if let Some(lost) = matches.iter().find(|found| !is_planned(found)) {
             let constants = &lost.inputs[pass.sites[0].region.inputs.len()..];
             return Some(Lost {
                 pass: place,
                 graph,
-                nodes: matched.map(origin).collect(),
+                nodes: original_nodes(&state, lost),
                 constants: constants.iter().map(|arg| arg.and_then(constant)).collect(),
             });
         }

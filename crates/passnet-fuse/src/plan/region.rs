@@ -19,6 +19,8 @@ pub(crate) struct Region {
     pub(crate) outputs: Vec<RegionOutput>,
     /// Inputs that are overwritten, by number of their buffer, with their new elements.
     pub(crate) updates: Vec<(BufferId, TensorId)>,
+    /// True if nodes also change the memory of an input that is not overwritten, because nothing reads it later.
+    pub(crate) leaves_out_a_change: bool,
     pub(crate) tensors: Tensors,
 }
 

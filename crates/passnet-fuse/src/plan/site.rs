@@ -53,6 +53,8 @@ pub(crate) struct PatternKey {
     form_of_calls: Vec<String>,
     /// For each result the input that it overwrites.
     overwritten: Vec<Option<BufferId>>,
+    /// All inputs that it overwrites.
+    updated: Vec<BufferId>,
     form: PatternForm,
     target: Target,
 }
@@ -97,6 +99,7 @@ impl PassSite {
             // The signature of the replacement depends on it: a result that is an input is returned and not
             // allocated.
             overwritten: self.region.outputs.iter().map(|output| output.input).collect(),
+            updated: self.region.updates.iter().map(|&(buffer, _)| buffer).collect(),
             form,
             target: self.target,
         }

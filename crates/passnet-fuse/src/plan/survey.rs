@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
+use passnet_graph::{Arg, MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
 
 use super::{
     flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
@@ -209,11 +209,19 @@ impl<'g> Survey<'g> {
             Some(RegionInput { value, ty: typed.tensor(value)?.clone(), is_given: graph.node_of(value).is_none() })
         };
         let inputs: Vec<RegionInput> = lowering.inputs.iter().map(input).collect::<Option<_>>()?;
+        let leaves_out_a_change = nodes.iter().filter_map(|&node| Call::of(graph, graph.node(node))).any(|call| {
+            let changed = call.subject().filter(|_| call.is_change()).and_then(Arg::as_value);
+            let is_lost = |(buffer, input): (BufferId, &ValueId)| {
+                changed.is_some_and(|changed| self.storage.share(*input, changed)) && !updates.contains_key(&buffer)
+            };
+            lowering.inputs.iter().enumerate().any(is_lost)
+        });
         (!outputs.is_empty()).then(|| Region {
             nodes: nodes.into_iter().collect(),
             inputs,
             outputs,
             updates: updates.into_iter().collect(),
+            leaves_out_a_change,
             tensors: lowering.tensors,
         })
     }

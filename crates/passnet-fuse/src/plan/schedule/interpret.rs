@@ -283,7 +283,14 @@ proptest! {
         let ty = TensorType::contiguous(&tensors[tensor].shape, Float64);
         let output = RegionOutput { value: ValueId(1), tensor, ty: ty.clone(), input: None };
         let input = RegionInput { value: ValueId(0), ty: TensorType::contiguous(&shape, Float64), is_given: true };
-        let region = Region { nodes: Vec::new(), inputs: vec![input], outputs: vec![output], updates: Vec::new(), tensors };
+        let region = Region {
+            nodes: Vec::new(),
+            inputs: vec![input],
+            outputs: vec![output],
+            updates: Vec::new(),
+            leaves_out_a_change: false,
+            tensors,
+        };
         let mut programs = vec![schedule(&region, LoopForm::Nests).unwrap(), schedule(&region, LoopForm::Tiles).unwrap()];
         // Each value is also tried as stored first. If a value cannot be stored, the author keeps the program without it.
         programs.extend((1..tensor).filter_map(|kept| {
