@@ -247,3 +247,22 @@ def test_a_library_of_the_author_leaves_out_no_write_that_is_read(tmp_path: Path
         torch.testing.assert_close(compiled(x, y), function(x, expected))
     torch.testing.assert_close(y, expected)
     assert [region["kept"] for region in compiled.report().as_dict()["specialisations"][0]["regions"]] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "first, second = 1, 2",
+        "a = b = kernel0 = 1",
+        "kernel0.x = 1",
+        "x: int = 1",
+        "# coding: latin-1\nname = '\u00e9'",
+    ],
+)
+def test_texts_of_other_authors_leave_out_no_write(text: str):
+    assert omitted._made_writes(text.encode("latin-1")) is None
+
+
+def test_kernels_of_other_authors_under_the_authors_names_are_read():
+    text = 'kernel0 = cpp("void f(float* x) { x[0] = 1; }", "void f(float* x)")\ndef kernel1(x):\n    tl.store(pointer=x)\n'
+    assert omitted._made_writes(text) == set()

@@ -18,5 +18,5 @@ def load_directory(path: str) -> PassDirectory:
     except PassError as error:
         raise PassError(error.stage, error.rule, f"pass directory `{path}`: {error}") from error.__cause__
     for rule in directory.passes:
-        note_omitted(rule, (directory.path / f"{rule.name}.py").read_text())
+        note_omitted(rule, (directory.path / f"{rule.name}.py").read_bytes())
     return directory

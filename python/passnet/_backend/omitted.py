@@ -20,12 +20,12 @@ from passnet.kernels._signature import Signature
 _KERNEL = re.compile(r"kernel(\d+)(?:_\d+)?")
 
 
-def note_omitted(rule: Pass, text: str) -> None:
+def note_omitted(rule: Pass, text: str | bytes) -> None:
     """Records the writes that a pass with this text leaves out, for `omitted_of`."""
     vars(rule)["omitted"] = _omitted_writes(rule.canonical, text)
 
 
-def _omitted_writes(canonical: CanonicalGraph, text: str) -> frozenset[int]:
+def _omitted_writes(canonical: CanonicalGraph, text: str | bytes) -> frozenset[int]:
     """Returns the positions of the parameters to which the pattern writes, but not every variant of the author's kernels in the text.
 
     A text without such kernels is that of another author, whose writes are not known. It leaves out none.
@@ -55,23 +55,39 @@ def omitted_of(rule: Pass) -> frozenset[int]:
     return vars(rule).get("omitted", frozenset())
 
 
-def _made_writes(text: str) -> set[str] | None:
+def _made_writes(text: str | bytes) -> set[str] | None:
     """Returns the names of the parameters that every variant of the author's kernels writes to; `None` without such kernels."""
     variants: dict[str, set[str]] = {}
     for statement in ast.parse(text).body:
-        name = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "name", None)
-        if match := _KERNEL.fullmatch(name.id if isinstance(name, ast.Name) else name or ""):
+        if match := _KERNEL.fullmatch(_defined_name(statement)):
             variants.setdefault(match[1], set()).update(_written_pointers(statement))
     return set.intersection(*variants.values()) if variants else None
+
+
+def _defined_name(statement: ast.stmt) -> str:
+    """Returns the name of a function, or the one name that a statement assigns to; empty for other statements."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
 
 
 def _written_pointers(statement: ast.stmt) -> Iterator[str]:
     """Yields the parameters that the definition of a kernel writes to."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("void "):
-            parameters = Signature.parse(node.value).parameters
+            try:
+                parameters = Signature.parse(node.value).parameters
+            except ValueError:
+                # A source of another author. Its writes count as left out.
+                continue
             yield from (known.name for known in parameters if known.is_pointer and not known.is_const)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "store":
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "store"
+            and node.args
+        ):
             # `tl.store(pointer + offset, ...)`
             pointer = node.args[0]
             while isinstance(pointer, ast.BinOp):
