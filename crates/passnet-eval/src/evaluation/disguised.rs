@@ -93,6 +93,7 @@ impl GraphEvaluation<'_> {
         if shapes(&expected) != self.shapes {
             return Ok(());
         }
+        // As in checked rounds: the change of an input must be undone before each call.
         self.restore |= !expected.outputs.mutated.is_empty();
         let pools = Pools::holding(&block, metas, least_calls(settings), &self.fixed_inputs(), limit);
         let pools = pools.map_err(block_stop)?;

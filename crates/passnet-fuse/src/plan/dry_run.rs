@@ -212,9 +212,9 @@ impl PlannedPass {
         nodes.filter_map(|node| found.nodes[node.index()]).collect()
     }
 
-    /// Returns whether a match is a site of the pass, if the pass leaves out a change of memory. At another place, something may read this
-    /// memory later.
-    fn may_change(&self, graph: usize, nodes: Option<Vec<Matched>>) -> bool {
+    /// Returns whether a match is a site of the pass; always true for a pass that leaves out no change of memory. At another place, something
+    /// may read the changed memory later.
+    fn is_planned_there(&self, graph: usize, nodes: Option<Vec<Matched>>) -> bool {
         let is_site = |site: &PassSite| {
             let is_of = |&(_, node): &Matched| site.region.nodes.contains(&node);
             site.graph == graph && nodes.as_ref().is_some_and(|nodes| nodes.iter().all(is_of))
@@ -323,7 +323,7 @@ fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], targ
             continue;
         }
         let is_planned = |found: &&Match| {
-            pass.foresees(task, &state, found, target) && pass.may_change(graph, original_nodes(&state, found))
+            pass.foresees(task, &state, found, target) && pass.is_planned_there(graph, original_nodes(&state, found))
         };
         if let Some(lost) = matches.iter().find(|found| !is_planned(found)) {
             let constants = &lost.inputs[pass.sites[0].region.inputs.len()..];
