@@ -59,15 +59,14 @@ pub(crate) struct Measurement {
 
 impl Measurement {
     /// Returns a measurement of these sides. `check_clock` is true to charge the candidate for time that its trials do not explain.
-    pub(crate) fn new(sides: Vec<SideRounds>, (mode, check_clock): (Mode, bool)) -> Self {
+    pub(crate) fn new(sides: Vec<SideRounds>, mode: Mode, check_clock: bool) -> Self {
         let charged_ns = match (sides.first(), sides.last()) {
             (Some(base), Some(candidate)) if check_clock => charge(base, candidate),
             _ => 0,
         };
         let (elsewhere, fluctuation) = Default::default();
-        let mut measurement = Self { sides, made: 0, calls: 1, fluctuation, elsewhere, charged_ns };
-        measurement.fluctuation = measurement.fluctuation(mode);
-        measurement
+        let measurement = Self { sides, made: 0, calls: 1, fluctuation, elsewhere, charged_ns };
+        Self { fluctuation: measurement.fluctuation(mode), ..measurement }
     }
 
     /// Returns the measurement with all rounds of several measurements of the same processes in sound mode; `None` without any.
@@ -78,7 +77,7 @@ impl Measurement {
             sides.iter_mut().zip(&part.sides).for_each(|(side, more)| side.extend(more));
         }
         let made = parts.iter().map(|part| part.made).sum();
-        Some(Self { made, calls: first.calls, ..Self::new(sides, (Mode::Sound, check_clock)) })
+        Some(Self { made, calls: first.calls, ..Self::new(sides, Mode::Sound, check_clock) })
     }
 
     /// Returns how far the ratios are from being settled. In paper mode it is defined as in the public harness: the largest IQR / median
@@ -175,7 +174,7 @@ mod tests {
     }
 
     fn measured(sides: [SideRounds; 2]) -> Measurement {
-        Measurement::new(sides.into(), (Mode::Sound, true))
+        Measurement::new(sides.into(), Mode::Sound, true)
     }
 
     #[test]
@@ -185,7 +184,7 @@ mod tests {
         assert!(fluctuation.ratio < 0.2 && fluctuation.candidate == 0.0, "{fluctuation:?}");
         // In paper mode, each side's trials count.
         let sides = vec![side(4e5, noise, 1), side(3e4, noise, 2)];
-        assert!(Measurement::new(sides, (Mode::Paper, true)).fluctuation.ratio > 0.2);
+        assert!(Measurement::new(sides, Mode::Paper, true).fluctuation.ratio > 0.2);
         // The levels of the rounds vary.
         let fluctuation = measured([side(4e5, (0.6, 0.05), 1), side(3e4, (0.05, 0.05), 2)]).fluctuation;
         assert!(fluctuation.ratio > 0.2, "{fluctuation:?}");

@@ -130,7 +130,7 @@ impl MeasurementPlan<'_> {
         }
         let sides: Vec<SideRounds> = sides.into_iter().map(|side| side.rounds).collect();
         let calls = plans.first().map_or(1, |plan| plan.calls);
-        let measurement = Measurement::new(sides, (self.settings.mode, self.check_clock));
+        let measurement = Measurement::new(sides, self.settings.mode, self.check_clock);
         Ok(Measurement { made, calls, elsewhere, ..measurement })
     }
 

@@ -36,12 +36,10 @@ def _omitted_writes(canonical: CanonicalGraph, text: str | bytes) -> frozenset[i
         for node, call in zip(calls, canonical.wire["nodes"], strict=True)
         if writes(node) or ["inplace", True] in call["kwargs"]
     ]
-    if not changes:
+    if not changes or (made := _made_writes(text)) is None:
         return frozenset()
     groups = memory_groups(calls[0].graph, changes)
     written = {node for change in changes for node in groups[change]}
-    if (made := _made_writes(text)) is None:
-        return frozenset()
     return frozenset(place for place, node in enumerate(parameters) if node in written and str(node.target) not in made)
 
 

@@ -175,7 +175,7 @@ impl<'a> GraphEvaluation<'a> {
             }
             let got = candidate.receive_outputs(limit, self.deadline);
             let Some(expected) = expected else { continue };
-            // A sum with constant zeros changes its operand only if a content has other values.
+            // Every round shows this: a sum with constant zeros changes its operand only if a content has other values.
             self.restore |= !expected.outputs.mutated.is_empty();
             // The shapes of a graph may depend on integers, but a pass is made for one shape.
             if round.content.is_discrete() && shapes(&expected) != self.shapes {
@@ -274,8 +274,7 @@ impl<'a> GraphEvaluation<'a> {
         (self.output_bytes, self.shapes) = (own_bytes(first), shapes(first));
         let random = !same_bytes(&pair(first, &other_seed, block, set, CallProperties::ALL)?);
         self.report.evidence.mutated_inputs = first.outputs.mutated.iter().map(|layout| layout.name.clone()).collect();
-        self.draws = random;
-        self.restore = random || !first.outputs.mutated.is_empty();
+        (self.draws, self.restore) = (random, random);
         Ok(())
     }
 }

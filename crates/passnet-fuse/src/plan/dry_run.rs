@@ -214,12 +214,13 @@ impl PlannedPass {
 
     /// Returns whether a match is a site of the pass; always true for a pass that leaves out no change of memory. At another place, something
     /// may read the changed memory later.
-    fn is_planned_there(&self, graph: usize, nodes: Option<Vec<Matched>>) -> bool {
-        let is_site = |site: &PassSite| {
-            let is_of = |&(_, node): &Matched| site.region.nodes.contains(&node);
-            site.graph == graph && nodes.as_ref().is_some_and(|nodes| nodes.iter().all(is_of))
-        };
-        !self.sites.iter().any(|site| site.region.leaves_out_a_change) || self.sites.iter().any(is_site)
+    fn is_planned_there(&self, graph: usize, state: &RewrittenGraph, found: &Match) -> bool {
+        if !self.sites.iter().any(|site| site.region.leaves_out_a_change) {
+            return true;
+        }
+        let Some(nodes) = original_nodes(state, found) else { return false };
+        let is_whole = |site: &PassSite| nodes.iter().all(|(_, node)| site.region.nodes.contains(node));
+        self.sites.iter().any(|site| site.graph == graph && is_whole(site))
     }
 
     /// Returns whether the pass has a plan for the types of a match.
@@ -322,9 +323,8 @@ fn first_lost_in(graph: usize, task: &[TypedGraph], passes: &[PlannedPass], targ
         if matches.is_empty() {
             continue;
         }
-        let is_planned = |found: &&Match| {
-            pass.foresees(task, &state, found, target) && pass.is_planned_there(graph, original_nodes(&state, found))
-        };
+        let is_planned =
+            |found: &&Match| pass.foresees(task, &state, found, target) && pass.is_planned_there(graph, &state, found);
         if let Some(lost) = matches.iter().find(|found| !is_planned(found)) {
             let constants = &lost.inputs[pass.sites[0].region.inputs.len()..];
             return Some(Lost {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_graph::{Arg, MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
+use passnet_graph::{MemoryUse, Node, NodeId, Target, TypedGraph, ValueId, is_barrier};
 
 use super::{
     flow::{Expressible, depend_on, first_levels, inputs_of, is_of, last_levels, live_nodes},
@@ -209,13 +209,7 @@ impl<'g> Survey<'g> {
             Some(RegionInput { value, ty: typed.tensor(value)?.clone(), is_given: graph.node_of(value).is_none() })
         };
         let inputs: Vec<RegionInput> = lowering.inputs.iter().map(input).collect::<Option<_>>()?;
-        let leaves_out_a_change = nodes.iter().filter_map(|&node| Call::of(graph, graph.node(node))).any(|call| {
-            let changed = call.subject().filter(|_| call.is_change()).and_then(Arg::as_value);
-            let is_lost = |(buffer, input): (BufferId, &ValueId)| {
-                changed.is_some_and(|changed| self.storage.share(*input, changed)) && !updates.contains_key(&buffer)
-            };
-            lowering.inputs.iter().enumerate().any(is_lost)
-        });
+        let leaves_out_a_change = self.leaves_out_a_change(&nodes, &lowering, &updates);
         (!outputs.is_empty()).then(|| Region {
             nodes: nodes.into_iter().collect(),
             inputs,
@@ -256,6 +250,20 @@ impl<'g> Survey<'g> {
             overwritten.insert(value, buffer);
         }
         Some((updates, overwritten))
+    }
+
+    /// Returns whether a node changes the memory of an input that is not overwritten.
+    fn leaves_out_a_change(&self, nodes: &BTreeSet<NodeId>, lowering: &Lowering<'_>, updates: &Updates) -> bool {
+        let graph = self.typed.graph();
+        let kept: Vec<ValueId> = (0..)
+            .zip(&lowering.inputs)
+            .filter(|(buffer, _)| !updates.contains_key(buffer))
+            .map(|(_, &input)| input)
+            .collect();
+        let changes =
+            nodes.iter().filter_map(|&node| Call::of(graph, graph.node(node))).filter(|call| call.is_change());
+        let mut changed = changes.filter_map(|call| call.subject()?.as_value());
+        changed.any(|changed| kept.iter().any(|&input| self.storage.share(input, changed)))
     }
 
     /// Returns the values of the nodes that are used outside or returned, in program order.
