@@ -35,6 +35,7 @@ from passnet._backend.report import GraphReport, Report
 from passnet._backend.sharing import escape_together, left_to_pytorch, share_storages, written_inputs
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
+from passnet._backend.step import CheckedSteps
 from passnet._passes.load import Pass, PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
 from passnet._summary import summary
@@ -166,8 +167,17 @@ class Backend:
             warn(f"{graph.source}: {graph.not_authored}")
             return module.forward
         graph.stages.append(stages.reports)
+        run = differentiable
+        if self.verify:
+
+            def left(fault: str) -> None:
+                graph.not_authored = f"a gradient is required, and a step gives another result: {fault}"
+                stages.leave("the gradients are left to PyTorch")
+                warn(f"{graph.source}: {graph.not_authored}")
+
+            run = CheckedSteps(module.forward, differentiable, left)
         # Functions of AOTAutograd do not support forward-mode gradients.
-        return lambda *values: (differentiable if forward_ad._current_level < 0 else module.forward)(*values)
+        return lambda *values: (run if forward_ad._current_level < 0 else module.forward)(*values)
 
     def _rewrite(self, module: torch.fx.GraphModule, passes: Sequence[Pass], graph: GraphReport) -> None:
         rewriting = rewrite(module, passes)

@@ -217,6 +217,71 @@ def test_torch_compile_has_compiled_gradients():
         torch.testing.assert_close(found, model(x), rtol=1e-4, atol=1e-5)
 
 
+class Doubling(torch.nn.Module):
+    """Changes the result of a dropout in place. In evaluation this is the argument itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop, self.weight = torch.nn.Dropout(0.5), torch.nn.Parameter(torch.ones(8))
+
+    def forward(self, x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        self.drop(z).mul_(2)
+        return (x * self.weight + z).relu() * 3
+
+
+@pytest.mark.filterwarnings("ignore:.*a step gives another result")
+@pytest.mark.parametrize("loses", [False, True])
+def test_the_backend_loses_no_write_that_aotautograd_loses(loses: bool, monkeypatch: pytest.MonkeyPatch):
+    """PyTorch 2.11 loses this write. With other versions, `loses` makes AOTAutograd lose it."""
+    build = stages.Stages.differentiable
+
+    def losing(self, module, example):
+        function = build(self, module, example)
+        return lambda *values: function(*(value if value.requires_grad else value.clone() for value in values))
+
+    if loses:
+        monkeypatch.setattr(stages.Stages, "differentiable", losing)
+    torch._dynamo.reset()
+    model = Doubling().eval()
+    compiled = torch.compile(model, backend="passnet")
+    for _ in range(2):
+        x, z = torch.randn(2, 4, 8)
+        own = z.clone()
+        torch.testing.assert_close(compiled(x, own), model(x, z))
+        assert torch.equal(own, z)
+    (graph,) = passnet.backend.report(model).graphs
+    if loses:
+        assert "a step gives another result: values differ" in graph.not_authored
+        assert not any(region.kept for stage in graph.stages[0] for region in stage.regions)
+
+
+class Row(torch.nn.Module):
+    """Returns a value without a gradient, and a row of it, in a graph with an argument that requires a gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scaled = x * self.weight.detach()
+        return scaled[0], scaled
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("by_backend", [False, True])
+def test_results_share_memory_as_in_eager_mode(by_backend: bool, verify: bool):
+    torch._dynamo.reset()
+    model, x = Row(), torch.randn(4, 8)
+    if by_backend:
+        compiled = torch.compile(model, backend="passnet", options={"verify": verify})
+    else:
+        compiled = passnet.compile(model, verify=verify)
+    for _ in range(2):
+        row, whole = compiled(x)
+        row.zero_()
+        assert not whole[0].any()
+
+
 @pytest.mark.usefixtures("never_slower")
 @pytest.mark.parametrize("name", ["layer_norm", "group_norm", "batch_norm", "softmax", "activations", "indexing"])
 def test_formulas_are_those_of_pytorch(name: str, monkeypatch: pytest.MonkeyPatch):

@@ -35,6 +35,7 @@ from passnet._backend.regions import (
     fork_random,
     regions_of,
 )
+from passnet._backend.sharing import left_to_pytorch
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._passes.errors import PassError
@@ -107,6 +108,11 @@ class Stages:
                 partition_fn=default_partition,
                 decompositions={},
             )
+
+    def leave(self, reason: str) -> None:
+        """Records that the compiled stages are not used."""
+        for region in (region for report in self.reports for region in report.regions):
+            region.kept, region.reason = False, reason
 
     def _compiler(self, name: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Run]:
         def compile_stage(module: torch.fx.GraphModule, _example: Sequence[Any]) -> Run:
@@ -231,7 +237,8 @@ class _Candidate:
         notes: list[str] = []
         if options.author:
             judged = "whole" if options.verify else ""
-            written = author_passes(translated.graph, options.store, judged=judged)
+            left = left_to_pytorch(translated.graph)
+            written = author_passes(translated.graph, options.store, judged=judged, left=left)
             authored = [direct(rule) for rule in written.passes]
             rewrite(translated, authored)
             used += authored

@@ -1,0 +1,130 @@
+"""A step of training, forward and backward, that is compared with PyTorch before compiled code computes it.
+
+Each stage is compared on its own when it is compiled. AOTAutograd stands around the stages: it finds out which arguments are written to
+and which results share memory, and code around the stages does both again. Only a whole step shows an error there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import torch
+
+from passnet._backend.compare import Inexact, difference, other_sharing
+from passnet._backend.effects import effects_of
+from passnet._backend.precision import is_as_precise
+from passnet._backend.regions import fork_random
+from passnet._summary import summary
+from passnet.kernels._errors import is_fatal
+
+Run = Callable[..., Sequence[Any]]
+
+
+class Step:
+    """One forward and backward of a function with these arguments, on copies of those that are written to.
+
+    `written` are the positions of these arguments.
+    """
+
+    def __init__(self, values: Sequence[Any], written: Collection[int]) -> None:
+        self.values = values
+        self.written = written
+        self._weights: list[torch.Tensor] | None = None
+
+    def arguments(self, *, exact: bool = False) -> tuple[list[Any], list[torch.Tensor]]:
+        """Returns arguments for one run, and those of them or their sources that require gradients. `exact` widens them to float64."""
+        given: list[Any] = []
+        starts: list[torch.Tensor] = []
+        for place, value in enumerate(self.values):
+            if not isinstance(value, torch.Tensor):
+                given.append(value)
+                continue
+            own = value.detach()
+            if exact and own.dtype.is_floating_point:
+                own = own.double()
+            if place in self.written:
+                own = own.clone()
+            own.requires_grad_(value.requires_grad)
+            if own.requires_grad:
+                starts.append(own)
+                # PyTorch refuses a write to a leaf. It allows one to a computed tensor, as this argument is.
+                if place in self.written and not value.is_leaf:
+                    own = own.clone()
+            given.append(own)
+        return given, starts
+
+    def take(self, run: Run, *, exact: bool = False) -> tuple[list[Any], list[Any]]:
+        """Runs a step. Returns the results, and then the gradients of the arguments followed by the arguments that were written to."""
+        given, starts = self.arguments(exact=exact)
+        # Each step begins with the same random numbers.
+        with fork_random(given):
+            results = list(run(*given))
+            ends = [value for value in results if isinstance(value, torch.Tensor) and value.requires_grad]
+            gradients: Sequence[Any] = ()
+            if ends and starts:
+                gradients = torch.autograd.grad(ends, starts, self._given_gradients(ends), allow_unused=True)
+        written = [given[place].detach() for place in sorted(self.written)]
+        return [_detached(value) for value in results], [*gradients, *written]
+
+    def fault(self, plain: Run, compiled: Run) -> str | None:
+        """Returns the difference between a step of `compiled` and a step of `plain`; None if there is none."""
+        theirs = self.take(plain)
+        ours = self.take(compiled)
+        reason = difference([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], ())
+        if reason is None:
+            return other_sharing(ours[0], theirs[0])
+        if not isinstance(reason, Inexact):
+            return reason
+        try:
+            exact = self.take(plain, exact=True)
+        except Exception:  # An operator may raise any exception for a dtype that it does not support.
+            return reason
+        return None if is_as_precise(ours, theirs, exact) else reason
+
+    def _given_gradients(self, ends: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Returns gradients of the results. They are the same in all steps."""
+        if self._weights is None:
+            self._weights = [torch.randn_like(value) for value in ends]
+        return [weight.to(value.dtype) for weight, value in zip(self._weights, ends, strict=True)]
+
+
+class CheckedSteps:
+    """A function with compiled gradients. Its first call takes a whole step on copies, and PyTorch computes all calls if it is wrong.
+
+    `left` gets the reason then.
+    """
+
+    def __init__(self, plain: Run, compiled: Run, left: Callable[[str], None]) -> None:
+        self.plain = plain
+        self.compiled = compiled
+        self.left = left
+        self.run: Run | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, *values: Any) -> Sequence[Any]:
+        run = self.run
+        if run is None:
+            # Several threads may make the first call at the same time.
+            with self._lock:
+                run = self.run = self.run or self._decided(values)
+        return run(*values)
+
+    def _decided(self, values: Sequence[Any]) -> Run:
+        effects = effects_of(self.plain, values)
+        tensors = {place for place, value in enumerate(values) if isinstance(value, torch.Tensor)}
+        try:
+            fault = Step(values, tensors if effects is None else effects.mutated).fault(self.plain, self.compiled)
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            fault = summary(error)
+        if fault is None:
+            return self.compiled
+        self.left(fault)
+        return self.plain
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
