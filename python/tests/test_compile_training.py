@@ -255,6 +255,19 @@ def test_the_backend_loses_no_write_that_aotautograd_loses(loses: bool, monkeypa
         assert not any(region.kept for stage in graph.stages[0] for region in stage.regions)
 
 
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("share", [0.5, 0.0])
+def test_the_result_of_an_idle_dropout_is_its_argument(share: float, verify: bool):
+    model = Doubling()
+    model.drop.p = share
+    compiled = passnet.compile(model.train(share == 0), verify=verify)
+    for _ in range(2):
+        x, z = torch.randn(2, 4, 8)
+        own = z.clone()
+        torch.testing.assert_close(compiled(x, own), model(x, z))
+        assert torch.equal(own, z)
+
+
 class Row(torch.nn.Module):
     """Returns a value without a gradient, and a row of it, in a graph with an argument that requires a gradient."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -23,6 +24,10 @@ _VIEWS = frozenset(_NAMES.split())
 # they count too: the author leaves random numbers to PyTorch anyway.
 _DROPOUTS = frozenset(
     "dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout".split()  # noqa: SIM905
+)
+# Those that return their argument itself for each shape. Arguments: value, share of elements that are dropped, whether they are on.
+_WHOLE_DROPOUTS = frozenset(
+    getattr(torch.nn.functional, name) for name in ("dropout", "alpha_dropout", "feature_alpha_dropout")
 )
 _IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
 
@@ -81,6 +86,22 @@ def left_to_pytorch(graph: torch.fx.Graph) -> set[torch.fx.Node]:
         elif leads or known in shared:
             left.add(node)
     return left
+
+
+def without_idle_dropouts(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Returns a graph of Dynamo in which dropouts that are off, or drop nothing, are their argument, as in eager mode: the same object.
+
+    AOTAutograd of PyTorch 2.11 takes the result for another tensor, and loses a change in place of it.
+    """
+    own = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    for node in own.graph.nodes:
+        if node.target in _WHOLE_DROPOUTS and isinstance(node.args[0], torch.fx.Node):
+            share, trains = (*node.args[1:], *[None] * 2)[:2]
+            if node.kwargs.get("p", share) == 0 or node.kwargs.get("training", trains) is False:
+                node.replace_all_uses_with(node.args[0])
+                own.graph.erase_node(node)
+    own.recompile()
+    return own
 
 
 def _is_known_view(node: torch.fx.Node) -> bool:

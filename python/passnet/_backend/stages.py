@@ -35,7 +35,7 @@ from passnet._backend.regions import (
     fork_random,
     regions_of,
 )
-from passnet._backend.sharing import left_to_pytorch
+from passnet._backend.sharing import left_to_pytorch, without_idle_dropouts
 from passnet._backend.stopwatch import compare_times
 from passnet._backend.types import device_of
 from passnet._passes.errors import PassError
@@ -99,7 +99,7 @@ class Stages:
         """Returns the graph as a function whose results have gradients. Compiled stages compute results and gradients."""
         with _without_donated_buffers():
             return aot_module_simplified(
-                module,
+                without_idle_dropouts(module),
                 list(example),
                 fw_compiler=self._compiler("forward"),
                 bw_compiler=self._compiler("backward"),
