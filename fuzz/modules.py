@@ -137,7 +137,9 @@ def outcome(function: Callable[..., Any], module: torch.nn.Module, call: Call) -
         value.grad = None
     # Where an argument is no leaf, the gradient of its leaf is compared. After a write, the argument's own gradient is that of its new
     # value, which graphs of AOTAutograd need not use.
-    leaves = [value if value.is_leaf else value.grad_fn.next_functions[0][0].variable for value in given]
+    leaves = [
+        value if value.is_leaf else getattr(value.grad_fn.next_functions[0][0], "variable", value) for value in given
+    ]
     try:
         with call.entered():
             torch.manual_seed(call.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import warnings
 
@@ -97,7 +98,7 @@ def test_sizes_in_training():
 
 
 @pytest.mark.parametrize("path", ["passnet.compile", "torch.compile"])
-def test_ten_thousand_calls_of_changing_sizes_from_threads(path: str):
+def test_thousands_of_calls_of_changing_sizes_from_threads(path: str):
     owner = model()
     # More kinds of calls than are compiled, so that all ways are taken.
     shapes = [(2, length, 16) for length in range(2, 14)]
@@ -133,7 +134,7 @@ def test_ten_thousand_calls_of_changing_sizes_from_threads(path: str):
         in_threads(100)
         gc.collect()
         before = _tensors()
-        in_threads(2_500)
+        in_threads(2_500 if os.environ.get("PASSNET_LONG_TESTS") else 500)
         gc.collect()
     assert not faults, faults[:3]
     assert _tensors() <= before + 8

@@ -143,7 +143,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a real driver")
-@pytest.mark.parametrize("count", [1, 62, 63, 64, 65, 200, 500])
+@pytest.mark.parametrize("count", [1, 62, 63, 64, 65, 500])
 def test_every_argument_reaches_the_driver(driver: Path, count: int):
     environment = {**os.environ, "LD_LIBRARY_PATH": str(driver)}
     done = subprocess.run(

@@ -42,8 +42,8 @@ impl Round {
     }
 }
 
-/// A round whose outcome depends on the graph in float64.
-struct Undecided {
+/// Results of both sides in a checked round.
+struct RoundResults {
     set: usize,
     round: Round,
     expected: Returned,
@@ -186,27 +186,14 @@ impl<'a> GraphEvaluation<'a> {
                 }
             }
             let got = got.candidate(&phase)?;
-            if let Some(failure) = integrity::violation_seen(&got.outputs.notes) {
-                return Err(failure.into());
-            }
-            let pairs = pair(&expected, &got, block, set, self.guard())?;
-            for note in remarks(&expected, &got) {
-                if !self.report.evidence.notes.contains(&note) {
-                    self.report.evidence.notes.push(note);
-                }
-            }
             // The distances of the scored path are reported for at least its first round.
             let is_reported = undecided.is_empty() && tally.is_empty() && self.report.outputs.is_empty();
-            let has_witnesses = self.asks_float64() || round.content == Content::NonFinite;
-            if has_witnesses && (is_reported || differs(round, &pairs, tally.correct_at())) {
-                undecided.push(Undecided { set, round: *round, expected, got });
-            } else {
-                judge(round, &pairs, Witnesses::default(), tally)?;
-            }
+            let results = RoundResults { set, round: *round, expected, got };
+            undecided.extend(self.unlimited(|own| own.compare(results, block, tally, is_reported))?);
         }
         // Replies come in the order of requests, so float64 calls have to wait until all replies of the batch are
         // read.
-        for Undecided { set, round, expected, got } in undecided {
+        for RoundResults { set, round, expected, got } in undecided {
             let wide = self.float64(reference, set, round.call_seed)?;
             let pairs = pair(&expected, &got, block, set, CallProperties::default())?;
             let witnesses = Witnesses { float64: wide.as_ref(), finite: None };
@@ -223,6 +210,32 @@ impl<'a> GraphEvaluation<'a> {
         }
         reference.drop_inputs(self.deadline).reference("forgetting inputs")?;
         candidate.drop_inputs(self.deadline).candidate("forgetting inputs")
+    }
+
+    /// Compares the results of a round and judges it. Returns them if the graph in float64 has to decide, or if its distances are reported.
+    fn compare(
+        &mut self,
+        results: RoundResults,
+        block: &InputBlock,
+        tally: &mut RoundTally,
+        is_reported: bool,
+    ) -> Result<Option<RoundResults>, Stop> {
+        let RoundResults { set, round, expected, got } = &results;
+        if let Some(failure) = integrity::violation_seen(&got.outputs.notes) {
+            return Err(failure.into());
+        }
+        let pairs = pair(expected, got, block, *set, self.guard())?;
+        for note in remarks(expected, got) {
+            if !self.report.evidence.notes.contains(&note) {
+                self.report.evidence.notes.push(note);
+            }
+        }
+        let has_witnesses = self.asks_float64() || round.content == Content::NonFinite;
+        if has_witnesses && (is_reported || differs(round, &pairs, tally.correct_at())) {
+            return Ok(Some(results));
+        }
+        judge(round, &pairs, Witnesses::default(), tally)?;
+        Ok(None)
     }
 
     /// Returns the reference's outputs of a round; `None` where the reference raises on an adversarial content.

@@ -152,7 +152,7 @@ impl GraphEvaluation<'_> {
             let number = (measured.pairs() as u64) << 32 | u64::from(remeasured + disturbed);
             let mut contents = match measured.contents.take().filter(TimedContents::has_room) {
                 Some(contents) => contents,
-                None => self.timed_contents(number)?,
+                None => self.unlimited(|own| own.timed_contents(number))?,
             };
             self.send_contents(&mut contents, &mut sides).map_err(|fault| of_side(fault, &sides))?;
             let (measurement, suspects) = self.measure_once(number, &mut sides, &mut contents, at)?;
@@ -304,8 +304,8 @@ impl GraphEvaluation<'_> {
         drop(measuring);
         self.report.evidence.timed_calls_checked += outputs.rounds();
         self.report.evidence.timed_calls_sampled += outputs.sampled();
-        let sampled = outputs.sampled_suspect(seen)?;
-        let kept = outputs.suspects()?;
+        let (sampled, kept) =
+            self.unlimited(|_| Ok::<_, Stop>((outputs.sampled_suspect(seen)?, outputs.suspects()?)))?;
         // The candidate has seen these windows even if the measurement is discarded later.
         contents.enter(measurement.made);
         Ok((measurement, Suspects { kept, sampled }))

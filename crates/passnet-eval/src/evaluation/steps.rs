@@ -174,10 +174,18 @@ impl GraphEvaluation<'_> {
     ) -> Result<RoundTally, Stop> {
         let begin = Instant::now();
         let mut tally = RoundTally::new(self.machine.settings.correct_at);
-        let checked = batches.try_for_each(|batch| {
+        let mut check_next = || {
+            let Some(batch) = self.unlimited(|_| batches.next()) else { return Ok(false) };
             let (rounds, block) = batch.map_err(block_stop)?;
-            self.check(sides.reference, &mut sides.candidate, rounds, &block, &mut tally)
-        });
+            self.check(sides.reference, &mut sides.candidate, rounds, &block, &mut tally).map(|()| true)
+        };
+        let checked = loop {
+            match check_next() {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(stop) => break Err(stop),
+            }
+        };
         if scored {
             // No tolerance forgives a failure on adversarial inputs.
             self.report.tolerance = if checked.is_ok() { tally.tolerance() } else { None };
