@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io,
+    num::NonZero,
     ops::Range,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     os::unix::fs::FileExt as _,
@@ -76,7 +77,7 @@ impl InputBlock {
         let all = AllInputs::of(metas, constants);
         for (&(seed, content), start) in contents.iter().zip((0..).step_by(stride.max(1) as usize)) {
             for (number, (meta, layout)) in metas.iter().zip(&first).enumerate() {
-                file.write_all_at(&fill_among(meta, number, seed, content, all)?, start + layout.offset)?;
+                write(&file, &fill_among(meta, number, seed, content, all)?, start + layout.offset)?;
             }
         }
         seal(&file)?;
@@ -102,15 +103,56 @@ impl InputBlock {
 
     /// Returns the values of one tensor.
     pub(crate) fn read(&self, layout: &Layout) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; layout.nbytes as usize];
-        self.file.read_exact_at(&mut bytes, layout.offset)?;
-        Ok(bytes)
+        read(&self.file, layout.offset, layout.nbytes as usize)
     }
 }
 
 /// Returns the first aligned offset at or after `offset`.
 pub(crate) fn align(offset: u64) -> u64 {
     offset.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
+}
+
+/// Bytes that one thread reads or writes. The kernel makes or copies a page at a time, which takes most of the time of larger blocks.
+const PART_BYTES: usize = 32 << 20;
+
+/// Reads bytes of a file, on several threads if there are many.
+fn read(file: &File, offset: u64, nbytes: usize) -> io::Result<Vec<u8>> {
+    let (mut bytes, size) = (vec![0; nbytes], part_of(nbytes));
+    on_threads(bytes.chunks_mut(size), |number, part| file.read_exact_at(part, offset + (number * size) as u64))?;
+    Ok(bytes)
+}
+
+/// Writes bytes to a file, on several threads if there are many.
+fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let size = part_of(bytes.len());
+    on_threads(bytes.chunks(size), |number, part| file.write_all_at(part, offset + (number * size) as u64))
+}
+
+/// Returns the size of the parts of a block: one per thread, but none is small.
+fn part_of(nbytes: usize) -> usize {
+    if nbytes <= PART_BYTES {
+        return PART_BYTES;
+    }
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    nbytes.div_ceil(threads).max(PART_BYTES)
+}
+
+/// Does the work of all parts, which have numbers, each on its own thread if there is more than one.
+fn on_threads<T: Send>(
+    parts: impl ExactSizeIterator<Item = T>,
+    work: impl Fn(usize, T) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let is_one = parts.len() <= 1;
+    let mut parts = parts.enumerate();
+    if is_one {
+        return parts.try_for_each(|(number, part)| work(number, part));
+    }
+    std::thread::scope(|scope| {
+        let work = &work;
+        let workers: Vec<_> = parts.map(|(number, part)| scope.spawn(move || work(number, part))).collect();
+        let mut joined = workers.into_iter().map(|worker| worker.join());
+        joined.try_for_each(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 /// Returns an empty file in memory that can be sealed.
@@ -179,11 +221,7 @@ impl SentBlock {
     pub(crate) fn read(self) -> io::Result<Vec<u8>> {
         match self {
             Self::Read(bytes) => Ok(bytes),
-            Self::Sealed { file, nbytes } => {
-                let mut bytes = vec![0; nbytes as usize];
-                file.read_exact_at(&mut bytes, 0)?;
-                Ok(bytes)
-            }
+            Self::Sealed { file, nbytes } => read(&file, 0, nbytes as usize),
         }
     }
 }
@@ -221,6 +259,15 @@ mod tests {
         assert_eq!(first(1), [0; 12]);
         assert!(block.file.write_all_at(b"x", 0).is_err());
         assert!(block.file.set_len(0).is_err());
+    }
+
+    #[test]
+    fn large_blocks_are_written_and_read_in_parts() {
+        let file = memory_file().unwrap();
+        let bytes: Vec<u8> = (0..2 * PART_BYTES + 12345).map(|place| (place % 251) as u8).collect();
+        write(&file, &bytes, 7).unwrap();
+        assert!(read(&file, 7, bytes.len()).unwrap() == bytes);
+        assert!(read(&file, 8, bytes.len()).is_err(), "the file ends before");
     }
 
     #[test]

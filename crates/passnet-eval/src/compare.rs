@@ -8,19 +8,16 @@ mod element;
 mod float64;
 mod independent;
 mod loose;
+mod parts;
 
-use std::num::NonZero;
-
-use element::{Complex, Element, Ladder, largest_finite};
+use element::{Complex, Element, Ladder};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
 pub use float64::{MARGIN, against_float64, rounded};
 use half::{bf16, f16};
 pub use independent::with_independent;
 pub use loose::{Exceptional, LooseFailure, LooseTerms, NOISE, loose_bound, loosely_close};
+use parts::{in_parts, largest_magnitude};
 use passnet_record::DType;
-
-/// Data above this many bytes are compared by several threads.
-const PARALLEL_BYTES: usize = 8 << 20;
 
 /// Agreement of one tensor with its reference.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,30 +113,13 @@ pub fn compare(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32
 fn compare_all<E: Element>(dtype: DType, candidate: &[u8], reference: &[u8], correct_at: i32) -> TensorComparison {
     let ladder = Ladder::<E>::new(dtype);
     let demanded = usize::try_from(correct_at.min(LAST_TOLERANCE) - FIRST_TOLERANCE).ok();
-    // Counting the cores reads files of control groups, which takes longer than the comparison of a few elements.
-    let is_long = reference.len() >= PARALLEL_BYTES;
-    let threads = if is_long { std::thread::available_parallelism().map_or(1, NonZero::get) } else { 1 };
-    if threads == 1 {
-        return compare_part(&ladder, candidate, reference, demanded, 0);
-    }
-    // Each part has whole elements and whole cache lines.
-    let part = reference.len().div_ceil(threads).next_multiple_of(dtype.size() * 64);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = candidate
-            .chunks(part)
-            .zip(reference.chunks(part))
-            .enumerate()
-            .map(|(i, (candidate, reference))| {
-                let ladder = &ladder;
-                let first = (i * part / dtype.size()) as u64;
-                scope.spawn(move || compare_part(ladder, candidate, reference, demanded, first))
-            })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .fold(TensorComparison::NOTHING, TensorComparison::join)
+    let bytes = candidate.len().min(reference.len());
+    in_parts::<E, _>(bytes, |part| {
+        let first = (part.start / size_of::<E>()) as u64;
+        compare_part(&ladder, &candidate[part.clone()], &reference[part], demanded, first)
     })
+    .into_iter()
+    .fold(TensorComparison::NOTHING, TensorComparison::join)
 }
 
 fn compare_part<E: Element>(
@@ -189,21 +169,18 @@ fn compare_part<E: Element>(
 
 /// Returns the largest magnitude among the finite elements of a block; `None` for types that are not floating-point numbers.
 pub fn largest(dtype: DType, values: &[u8]) -> Option<f64> {
-    fn of<E: Element>(values: &[u8]) -> f64 {
-        largest_finite(E::elements(values).map(Element::magnitude))
-    }
     match dtype {
-        DType::Float64 => Some(of::<f64>(values)),
-        DType::Float32 => Some(of::<f32>(values)),
-        DType::Float16 => Some(of::<f16>(values)),
-        DType::BFloat16 => Some(of::<bf16>(values)),
+        DType::Float64 => Some(largest_magnitude::<f64>(values)),
+        DType::Float32 => Some(largest_magnitude::<f32>(values)),
+        DType::Float16 => Some(largest_magnitude::<f16>(values)),
+        DType::BFloat16 => Some(largest_magnitude::<bf16>(values)),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{parts::PARALLEL_BYTES, *};
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_ne_bytes()).collect()

@@ -40,7 +40,9 @@ pub fn against_float64(
 /// Returns float64 values rounded to a floating-point type; `None` for other types.
 pub fn rounded(dtype: DType, float64: &[u8]) -> Option<Vec<u8>> {
     fn all<E: Rounded>(float64: &[u8]) -> Option<Vec<u8>> {
-        Some(f64::elements(float64).flat_map(|value| E::of(value).bytes()).collect())
+        let mut bytes = Vec::with_capacity(float64.len() / size_of::<f64>() * size_of::<E>());
+        f64::elements(float64).for_each(|value| E::of(value).append(&mut bytes));
+        Some(bytes)
     }
     match dtype {
         DType::Float64 => Some(float64.to_vec()),
@@ -54,7 +56,7 @@ pub fn rounded(dtype: DType, float64: &[u8]) -> Option<Vec<u8>> {
 /// A type that float64 values are rounded to.
 trait Rounded: Element {
     fn of(value: f64) -> Self;
-    fn bytes(self) -> Vec<u8>;
+    fn append(self, bytes: &mut Vec<u8>);
     fn value(self) -> f64;
 }
 
@@ -65,8 +67,8 @@ macro_rules! rounded {
                 $from(value)
             }
 
-            fn bytes(self) -> Vec<u8> {
-                self.to_ne_bytes().to_vec()
+            fn append(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_ne_bytes());
             }
 
             fn value(self) -> f64 {
