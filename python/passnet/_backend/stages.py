@@ -24,7 +24,9 @@ from passnet._backend.ahead import compile_ahead
 from passnet._backend.aten import ALL, POINTWISE, formulas, in_torch
 from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
+from passnet._backend.compare import other_kinds
 from passnet._backend.fallback import Refusals
+from passnet._backend.precision import copies
 from passnet._backend.regions import (
     Judge,
     Region,
@@ -201,13 +203,17 @@ class Stage:
         if reason := _unlike(candidate.module, self.module):
             self.report.notes.append(f"a rewritten graph is not used: {reason}")
             return None
-        if not self.options.verify:
-            return candidate
         compared = _compared(candidate.module)
         sides = [_only(module.forward, compared) for module in (candidate.module, self.module)]
-        if reason := difference_of(*sides, values, aliases=False):
-            self.report.notes.append(f"a rewritten graph is not used: {reason}")
+        if self.options.verify:
+            fault = difference_of(*sides, values, aliases=False)
+        else:
+            fault = other_kinds(*(side(*copies(values)) for side in sides))
+        if fault:
+            self.report.notes.append(f"a rewritten graph is not used: {fault}")
             return None
+        if not self.options.verify:
+            return candidate
         times = compare_times(lambda: best(list(values)), lambda: candidate.run(list(values)), device_of(values))
         return candidate if times.fused_ns < times.eager_ns else None
 

@@ -14,7 +14,7 @@ import torch
 
 from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
-from passnet._backend.precision import is_as_precise
+from passnet._backend.precision import copies, is_as_precise
 from passnet._backend.regions import fork_random
 from passnet._summary import summary
 from passnet.kernels._errors import is_fatal
@@ -45,13 +45,14 @@ class Step:
             if exact and own.dtype.is_floating_point:
                 own = own.double()
             if place in self.written:
-                own = own.clone()
+                # Stages are compiled for the strides of their first call, and `clone` changes those of a slice.
+                own = copies([own])[0]
             own.requires_grad_(value.requires_grad)
             if own.requires_grad:
                 starts.append(own)
                 # PyTorch refuses a write to a leaf. It allows one to a computed tensor, as this argument is.
                 if place in self.written and not value.is_leaf:
-                    own = own.clone()
+                    own = _computed(own)
             given.append(own)
         return given, starts
 
@@ -124,6 +125,11 @@ class CheckedSteps:
             return self.compiled
         self.left(fault)
         return self.plain
+
+
+def _computed(leaf: torch.Tensor) -> torch.Tensor:
+    """Returns a copy of a leaf that is computed from it, with the same strides."""
+    return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device).copy_(leaf)
 
 
 def _detached(value: Any) -> Any:

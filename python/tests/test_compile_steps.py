@@ -1,0 +1,110 @@
+"""Whole steps of training: writes and shared memory are those of eager mode, also where AOTAutograd loses them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import passnet
+import passnet.backend
+from passnet._backend import stages
+
+passnet.backend.register()
+
+
+class Doubling(torch.nn.Module):
+    """Changes the result of a dropout in place. In evaluation this is the argument itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop, self.weight = torch.nn.Dropout(0.5), torch.nn.Parameter(torch.ones(8))
+
+    def forward(self, x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        self.drop(z).mul_(2)
+        return (x * self.weight + z).relu() * 3
+
+
+@pytest.mark.filterwarnings("ignore:.*a step gives another result")
+@pytest.mark.parametrize("loses", [False, True])
+def test_the_backend_loses_no_write_that_aotautograd_loses(loses: bool, monkeypatch: pytest.MonkeyPatch):
+    """PyTorch 2.11 loses this write. With other versions, `loses` makes AOTAutograd lose it."""
+    build = stages.Stages.differentiable
+
+    def losing(self, module, example):
+        function = build(self, module, example)
+        return lambda *values: function(*(value if value.requires_grad else value.clone() for value in values))
+
+    if loses:
+        monkeypatch.setattr(stages.Stages, "differentiable", losing)
+    torch._dynamo.reset()
+    model = Doubling().eval()
+    compiled = torch.compile(model, backend="passnet")
+    for _ in range(2):
+        x, z = torch.randn(2, 4, 8)
+        own = z.clone()
+        torch.testing.assert_close(compiled(x, own), model(x, z))
+        assert torch.equal(own, z)
+    (graph,) = passnet.backend.report(model).graphs
+    if loses:
+        assert "a step gives another result: values differ" in graph.not_authored
+        assert not any(region.kept for stage in graph.stages[0] for region in stage.regions)
+
+
+@pytest.mark.parametrize("compiler", [passnet.compile, lambda model: torch.compile(model, backend="passnet")])
+def test_a_slice_that_requires_a_gradient_is_written_to(compiler):
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x.mul_(2)
+            return (x.sigmoid() + 1) * 3
+
+    torch._dynamo.reset()
+    model = Scaled()
+    compiled = compiler(model)
+    for _ in range(3):
+        leaf = torch.randn(4, 8, requires_grad=True)
+        found, expected = (leaf * 1 for _ in range(2))
+        results = [call(value[:, ::2]) for call, value in ((compiled, found), (model, expected))]
+        torch.testing.assert_close(*results)
+        torch.testing.assert_close(found, expected)
+        gradients = [torch.autograd.grad(result.sum(), leaf) for result in results]
+        torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("share", [0.5, 0.0])
+def test_the_result_of_an_idle_dropout_is_its_argument(share: float, verify: bool):
+    model = Doubling()
+    model.drop.p = share
+    compiled = passnet.compile(model.train(share == 0), verify=verify)
+    for _ in range(2):
+        x, z = torch.randn(2, 4, 8)
+        own = z.clone()
+        torch.testing.assert_close(compiled(x, own), model(x, z))
+        assert torch.equal(own, z)
+
+
+class Row(torch.nn.Module):
+    """Returns a value without a gradient, and a row of it, in a graph with an argument that requires a gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scaled = x * self.weight.detach()
+        return scaled[0], scaled
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("by_backend", [False, True])
+def test_results_share_memory_as_in_eager_mode(by_backend: bool, verify: bool):
+    torch._dynamo.reset()
+    model, x = Row(), torch.randn(4, 8)
+    if by_backend:
+        compiled = torch.compile(model, backend="passnet", options={"verify": verify})
+    else:
+        compiled = passnet.compile(model, verify=verify)
+    for _ in range(2):
+        row, whole = compiled(x)
+        row.zero_()
+        assert not whole[0].any()
