@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
@@ -108,3 +110,17 @@ def test_results_share_memory_as_in_eager_mode(by_backend: bool, verify: bool):
         row, whole = compiled(x)
         row.zero_()
         assert not whole[0].any()
+
+
+def test_the_comparison_of_a_step_changes_no_statistics():
+    """Batch normalisation writes to its running statistics without a trace."""
+    torch._dynamo.reset()
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 8))
+    twin = copy.deepcopy(model)
+    compiled = torch.compile(model, backend="passnet")
+    for _ in range(2):
+        x = torch.randn(4, 8)
+        compiled(x).sum().backward()
+        twin(x).sum().backward()
+    for name, value in twin.state_dict().items():
+        torch.testing.assert_close(model.state_dict()[name], value)

@@ -113,10 +113,8 @@ class CheckedSteps:
         return run(*values)
 
     def _decided(self, values: Sequence[Any]) -> Run:
-        effects = effects_of(self.plain, values)
-        tensors = {place for place, value in enumerate(values) if isinstance(value, torch.Tensor)}
         try:
-            fault = Step(values, tensors if effects is None else effects.mutated).fault(self.plain, self.compiled)
+            fault = Step(values, self._may_be_written(values)).fault(self.plain, self.compiled)
         except Exception as error:
             if is_fatal(error):
                 raise
@@ -125,6 +123,17 @@ class CheckedSteps:
             return self.compiled
         self.left(fault)
         return self.plain
+
+    def _may_be_written(self, values: Sequence[Any]) -> set[int]:
+        """Returns the positions of arguments that a step must not get: those that are written to, and all without a gradient.
+
+        Some operators write without a trace, such as batch normalisation to its running statistics.
+        """
+        effects = effects_of(self.plain, values)
+        tensors = {place for place, value in enumerate(values) if isinstance(value, torch.Tensor)}
+        return {
+            place for place in tensors if effects is None or place in effects.mutated or not values[place].requires_grad
+        }
 
 
 def _computed(leaf: torch.Tensor) -> torch.Tensor:
