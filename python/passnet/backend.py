@@ -152,7 +152,8 @@ class Backend:
         self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], graph: GraphReport
     ) -> Callable[..., Any]:
         """Returns the graph with compiled gradients. If AOTAutograd cannot trace the graph, warns once and PyTorch computes the gradients."""
-        if share_storages(example_inputs, written_inputs(module.graph)):
+        written = written_inputs(module.graph)
+        if share_storages(example_inputs, written):
             # AOTAutograd compiles for this sharing only, and gives wrong results for separate arguments.
             graph.not_authored = "a gradient is required, and an input that is written to shares memory with another"
             return module.forward
@@ -175,7 +176,7 @@ class Backend:
                 stages.leave("the gradients are left to PyTorch")
                 warn(f"{graph.source}: {graph.not_authored}")
 
-            run = CheckedSteps(module.forward, differentiable, left)
+            run = CheckedSteps(module.forward, differentiable, written, left)
         # Functions of AOTAutograd do not support forward-mode gradients.
         return lambda *values: (run if forward_ad._current_level < 0 else module.forward)(*values)
 

@@ -19,6 +19,9 @@ from passnet._backend.regions import fork_random
 from passnet._summary import summary
 from passnet.kernels._errors import is_fatal
 
+# Largest number of elements of a tensor that may have statistics: one element for each channel.
+_STATISTICS = 1 << 16
+
 Run = Callable[..., Sequence[Any]]
 
 
@@ -94,11 +97,12 @@ class Step:
 class CheckedSteps:
     """A function with compiled gradients. Its first call takes a whole step on copies, and PyTorch computes all calls if it is wrong.
 
-    `left` gets the reason then.
+    `written` are the positions of arguments that may be written to, judged by the graph. `left` gets the reason for PyTorch.
     """
 
-    def __init__(self, plain: Run, compiled: Run, left: Callable[[str], None]) -> None:
+    def __init__(self, plain: Run, compiled: Run, written: Collection[int], left: Callable[[str], None]) -> None:
         self.plain = plain
+        self.written = written
         self.compiled = compiled
         self.left = left
         self.run: Run | None = None
@@ -125,15 +129,15 @@ class CheckedSteps:
         return self.plain
 
     def _may_be_written(self, values: Sequence[Any]) -> set[int]:
-        """Returns the positions of arguments that a step must not get: those that are written to, and all without a gradient.
+        """Returns the positions of arguments that a step must not get: those that are written to, and small ones without a gradient.
 
-        Some operators write without a trace, such as batch normalisation to its running statistics.
+        Some operators write without a trace, such as batch normalisation to its running statistics. Large arguments without a gradient
+        are frozen weights, which need no copy.
         """
         effects = effects_of(self.plain, values)
-        tensors = {place for place, value in enumerate(values) if isinstance(value, torch.Tensor)}
-        return {
-            place for place in tensors if effects is None or place in effects.mutated or not values[place].requires_grad
-        }
+        tensors = {place: value for place, value in enumerate(values) if isinstance(value, torch.Tensor)}
+        small = {place for place, value in tensors.items() if not value.requires_grad and value.numel() <= _STATISTICS}
+        return {*self.written, *small, *(tensors if effects is None else effects.mutated)}
 
 
 def _computed(leaf: torch.Tensor) -> torch.Tensor:
