@@ -18,6 +18,9 @@ pub struct TrialTimes {
     /// field.
     #[serde(default = "one_call")]
     pub calls: u32,
+    /// Number of rounds of each pair of processes, in order. Absent if there is one pair, or if all have the same number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<usize>,
     /// The graph by eager PyTorch.
     pub eager: SideTrials,
     /// The candidate's path without rewriting; equal to `eager` where that is eager PyTorch itself.

@@ -127,6 +127,7 @@ impl Material {
             path: None,
             unit: TimeUnit::Ns,
             calls: 1,
+            rounds: Vec::new(),
             eager: side(1),
             control: side(2),
             candidate: side(run as u64 + 3),

@@ -77,8 +77,8 @@ class Step:
         theirs = self.take(plain)
         ours = self.take(compiled)
         reason = difference([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], ())
-        if reason is None:
-            return other_sharing(ours[0], theirs[0])
+        if reason is None or isinstance(reason, Inexact):
+            reason = other_sharing(ours[0], theirs[0]) or reason
         if not isinstance(reason, Inexact):
             return reason
         try:

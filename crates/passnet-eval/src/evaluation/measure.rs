@@ -346,11 +346,16 @@ impl GraphEvaluation<'_> {
         last: usize,
     ) -> Result<ContentId, Stop> {
         let side = |side: usize| pooled(measurements.iter().map(|one| one.sides[side].times.clone()));
+        let mut rounds: Vec<usize> = measurements.iter().map(|one| one.sides[last].times.e2e_ns.len()).collect();
+        if rounds.windows(2).all(|pair| pair[0] == pair[1]) {
+            rounds.clear();
+        }
         let times = TrialTimes {
             schema_version: SCHEMA_VERSION,
             path: Some(route.path),
             unit: TimeUnit::Ns,
             calls: measurements.first().map_or(1, |first| first.calls),
+            rounds,
             eager: side(0),
             control: side(control),
             candidate: side(last),

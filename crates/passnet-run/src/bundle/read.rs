@@ -191,31 +191,46 @@ fn follows(timing: &Timing, raw: &[u8]) -> bool {
     };
     same(&timing.base, &baseline, 0.0)
         && same(&timing.candidate, &trials.candidate.flat(), timing.charged_ns as f64)
-        && ratio_follows(timing, trials.baseline(timing.baseline), &trials.candidate)
+        && ratio_follows(timing, &trials)
 }
 
 /// Returns whether the recorded ratio follows from the trial times. It is the ratio of the medians. With several pairs of processes, it
 /// is the geometric mean of the pairs' ratios, each computed from the rounds of that pair.
-fn ratio_follows(timing: &Timing, baseline: &SideTrials, candidate: &SideTrials) -> bool {
+fn ratio_follows(timing: &Timing, trials: &TrialTimes) -> bool {
     let pairs = &timing.pairs;
     if pairs.is_empty() {
         return close(timing.speedup.ratio, timing.base.median_ns / timing.candidate.median_ns);
     }
     let mean = pairs.iter().map(|pair| pair.ratio.ln()).sum::<f64>() / pairs.len() as f64;
-    // The trials of all pairs are in one list, pair after pair, with the same number of rounds for each pair.
-    let rounds = |side: &SideTrials| side.e2e_ns.len() / pairs.len();
-    let part = |side: &SideTrials, at: usize| {
-        let rounds = rounds(side);
-        median(&side.e2e_ns.get(at * rounds..(at + 1) * rounds)?.concat())
+    let (Some(baseline), Some(candidate)) = (
+        medians(trials.baseline(timing.baseline), pairs.len(), &trials.rounds),
+        medians(&trials.candidate, pairs.len(), &trials.rounds),
+    ) else {
+        return false;
     };
-    let of_pair = |(at, pair): (usize, &RatioInterval)| match (part(baseline, at), part(candidate, at)) {
-        (Some(base), Some(candidate)) => {
-            let (most, least) = (base / candidate, base / (candidate + timing.charged_ns as f64));
-            close(pair.ratio, most) || close(pair.ratio, least) || (least..=most).contains(&pair.ratio)
-        }
-        _ => false,
+    let of_pair = |(pair, (base, candidate)): (&RatioInterval, (f64, f64))| {
+        let (most, least) = (base / candidate, base / (candidate + timing.charged_ns as f64));
+        close(pair.ratio, most) || close(pair.ratio, least) || (least..=most).contains(&pair.ratio)
     };
-    close(timing.speedup.ratio, mean.exp()) && pairs.iter().enumerate().all(of_pair)
+    close(timing.speedup.ratio, mean.exp()) && pairs.iter().zip(baseline.into_iter().zip(candidate)).all(of_pair)
+}
+
+/// Returns the median of a side for each pair of processes. The rounds of all pairs are in one list, pair after pair: `rounds` for each, or
+/// the same number for all if it is empty. `None` if the numbers do not fit the list, or if a pair has no trials.
+fn medians(side: &SideTrials, pairs: usize, rounds: &[usize]) -> Option<Vec<f64>> {
+    let equal = [side.e2e_ns.len() / pairs.max(1)].repeat(pairs);
+    let rounds = if rounds.is_empty() { &equal } else { rounds };
+    if rounds.len() != pairs {
+        return None;
+    }
+    let mut rest = side.e2e_ns.as_slice();
+    let medians = rounds.iter().map(|&rounds| {
+        let (part, others) = rest.split_at_checked(rounds)?;
+        rest = others;
+        median(&part.concat())
+    });
+    let medians = medians.collect::<Option<Vec<f64>>>()?;
+    rest.is_empty().then_some(medians)
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -241,18 +256,32 @@ mod tests {
         SideTrials { e2e_ns: rounds.iter().map(|&ns| vec![ns; 3]).collect(), device_ns: Vec::new() }
     }
 
-    /// Returns whether a timing with this candidate median, ratio, pairs and charge follows from trials of two rounds.
-    fn check(candidate: [u64; 2], median_ns: f64, ratio: f64, pairs: &[f64], charged_ns: u64) -> bool {
+    /// Returns whether a timing with this candidate median, ratio, pairs and charge follows from trials of these rounds.
+    fn check(candidate: &[u64], median_ns: f64, ratio: f64, pairs: &[f64], charged_ns: u64) -> bool {
+        check_uneven((candidate, &[]), median_ns, ratio, pairs, charged_ns)
+    }
+
+    /// Checks a timing like [`check`], with these numbers of rounds of each pair.
+    fn check_uneven(
+        (candidate, rounds): (&[u64], &[usize]),
+        median_ns: f64,
+        ratio: f64,
+        pairs: &[f64],
+        charged_ns: u64,
+    ) -> bool {
+        let eager = vec![200; candidate.len()];
         let times = TrialTimes {
             schema_version: 1,
             path: None,
             unit: TimeUnit::Ns,
             calls: 1,
-            eager: side(&[200, 200]),
-            control: side(&[200, 200]),
-            candidate: side(&candidate),
+            rounds: rounds.to_vec(),
+            eager: side(&eager),
+            control: side(&eager),
+            candidate: side(candidate),
         };
-        let summary = |median_ns| SideTiming { trials: 6, median_ns, iqr_ns: 0.0, min_ns: 0.0, device_median_ns: None };
+        let trials = 3 * candidate.len() as u64;
+        let summary = |median_ns| SideTiming { trials, median_ns, iqr_ns: 0.0, min_ns: 0.0, device_median_ns: None };
         let timing = Timing {
             path: ExecutionPath::Direct,
             baseline: Baseline::Eager,
@@ -273,18 +302,27 @@ mod tests {
 
     #[test]
     fn a_median_is_that_of_its_trials_and_at_most_the_charge_more() {
-        let check = |median_ns: f64, charge| check([100, 100], median_ns, 200.0 / median_ns, &[], charge);
+        let check = |median_ns: f64, charge| check(&[100, 100], median_ns, 200.0 / median_ns, &[], charge);
         assert!(check(100.0, 0) && check(100.0, 50) && check(130.0, 50) && check(150.0, 50));
         assert!(!check(99.0, 0) && !check(101.0, 0) && !check(99.0, 50) && !check(151.0, 50));
     }
 
     #[test]
     fn the_ratio_of_several_pairs_is_the_mean_of_theirs() {
-        let check = |ratio: f64, pairs: &[f64], charge| check([50, 100], 75.0, ratio, pairs, charge);
+        let check = |ratio: f64, pairs: &[f64], charge| check(&[50, 100], 75.0, ratio, pairs, charge);
         let mean = 8.0_f64.sqrt();
         assert!(check(mean, &[4.0, 2.0], 0));
         assert!(!check(mean, &[2.0, 4.0], 0), "each pair has its own rounds");
         assert!(!check(200.0 / 75.0, &[4.0, 2.0], 0) && !check(4.0, &[4.0, 4.0], 0));
         assert!(check(2.0, &[2.0, 2.0], 50), "the first pair was charged");
+    }
+    /// A pair that was measured again has the rounds of both measurements.
+    #[test]
+    fn pairs_may_have_different_numbers_of_rounds() {
+        let check = |rounds: &[usize]| check_uneven((&[50, 50, 100], rounds), 50.0, 8.0_f64.sqrt(), &[4.0, 2.0], 0);
+        assert!(check(&[2, 1]));
+        for other in [&[][..], &[1, 2], &[3], &[3, 0], &[2, 2], &[1, 1], &[2, 1, 0]] {
+            assert!(!check(other), "{other:?}");
+        }
     }
 }
