@@ -169,7 +169,7 @@ class Backend:
             return module.forward
         graph.stages.append(stages.reports)
         run = differentiable
-        if self.verify:
+        if self.verify and not _has_operators_of_graphs(module.graph):
 
             def left(fault: str) -> None:
                 graph.not_authored = f"a gradient is required, and a step gives another result: {fault}"
@@ -220,6 +220,14 @@ class Backend:
         else:
             message = "the backend `passnet` has neither passes nor an author; give `options={'passes': DIRECTORY}`"
         warn(message)
+
+
+def _has_operators_of_graphs(graph: torch.fx.Graph) -> bool:
+    """Returns whether a graph has operators that run other graphs, such as checkpoints.
+
+    Outside AOTAutograd, a checkpoint draws other random numbers when it computes its graph again, so PyTorch's gradients are wrong there.
+    """
+    return any(isinstance(node.target, torch._ops.HigherOrderOperator) for node in graph.nodes)
 
 
 def _unless_shared(run: Callable[..., Any], plain: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:

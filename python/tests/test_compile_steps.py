@@ -9,7 +9,7 @@ import torch
 
 import passnet
 import passnet.backend
-from passnet._backend import stages
+from passnet._backend import stages, step
 
 passnet.backend.register()
 
@@ -124,3 +124,28 @@ def test_the_comparison_of_a_step_changes_no_statistics():
         twin(x).sum().backward()
     for name, value in twin.state_dict().items():
         torch.testing.assert_close(model.state_dict()[name], value)
+
+
+class Checkpointed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.drop = torch.nn.Linear(8, 8), torch.nn.Dropout(0.4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.utils.checkpoint.checkpoint(lambda x: self.drop(self.linear(x)) * x, x, use_reentrant=False)
+
+
+def test_a_step_with_a_checkpoint_is_not_compared(monkeypatch: pytest.MonkeyPatch):
+    """The captured graph is no reference: its checkpoint draws other random numbers when it is computed again."""
+    monkeypatch.setattr(step.Step, "fault", lambda *_: pytest.fail("compared"))
+    torch._dynamo.reset()
+    model, x = Checkpointed(), torch.randn(4, 8)
+    compiled = torch.compile(model, backend="passnet")
+    for seed in range(3):
+        gradients = []
+        for call in (model, compiled):
+            model.zero_grad()
+            torch.manual_seed(seed)
+            call(x).square().sum().backward()
+            gradients.append(model.linear.weight.grad.clone())
+        torch.testing.assert_close(*gradients)
