@@ -65,8 +65,7 @@ def build_training(
             raise
         report.left = summary(error)
     if report.left is not None:
-        for region in report.regions:
-            region.kept, region.reason = False, "the gradients are left to PyTorch"
+        stages.leave("the gradients are left to PyTorch")
     report.compile_s = time.perf_counter() - started
     return _with_state(run, captured.state), report
 

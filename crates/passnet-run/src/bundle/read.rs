@@ -316,6 +316,7 @@ mod tests {
         assert!(!check(200.0 / 75.0, &[4.0, 2.0], 0) && !check(4.0, &[4.0, 4.0], 0));
         assert!(check(2.0, &[2.0, 2.0], 50), "the first pair was charged");
     }
+
     /// A pair that was measured again has the rounds of both measurements.
     #[test]
     fn pairs_may_have_different_numbers_of_rounds() {
