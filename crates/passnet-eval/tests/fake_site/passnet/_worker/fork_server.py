@@ -204,7 +204,7 @@ class Worker:
                 pass
             times.append((time.monotonic_ns() - start) // message["calls"])
         if self.behaviour == "hides_time":
-            time.sleep(0.02)
+            time.sleep(0.2)
         if self.behaviour == "inflates":
             times = [10**12 for _ in times]
         total = time.monotonic_ns() - begin
