@@ -23,6 +23,7 @@ mod forked;
 mod guard;
 mod keep;
 mod libraries;
+mod memory_functions;
 mod place;
 mod split;
 #[cfg(target_arch = "x86_64")]

@@ -7,7 +7,7 @@ use std::{
 
 use passnet_objects::{Import, RuntimeLibrary};
 
-use super::{call::hides_state, containers};
+use super::{call::hides_state, containers, memory_functions::MemoryFunctions};
 
 const LIBRARIES: [(RuntimeLibrary, &CStr); 5] = [
     (RuntimeLibrary::C, c"libc.so.6"),
@@ -20,7 +20,8 @@ const LIBRARIES: [(RuntimeLibrary, &CStr); 5] = [
 /// Returns the address of a function; `None` where this system does not have it.
 pub(super) fn resolve(import: &Import) -> Option<usize> {
     if import.library == RuntimeLibrary::Memory {
-        return own(&import.name);
+        containers::expect_use();
+        return ProcessMemory::address(&import.name);
     }
     let handle = handle(import.library)?;
     let name = CString::new(import.name.as_str()).ok()?;
@@ -63,86 +64,62 @@ fn handle(library: RuntimeLibrary) -> Option<usize> {
     (*handle != 0).then_some(*handle)
 }
 
-/// Returns the address of this module's function for memory of containers. The memory is zero, so that it shows no values of an earlier
-/// call.
-fn own(name: &str) -> Option<usize> {
-    containers::expect_use();
-    Some(match name {
-        "_Znwm" | "_Znam" | "malloc" => allocate as *const () as usize,
-        "calloc" => allocate_elements as *const () as usize,
-        "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
-        "aligned_alloc" => allocate_at as *const () as usize,
-        "free" => release as *const () as usize,
-        _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => release as *const () as usize,
-        _ if name.starts_with("_ZSt") => give_up as *const () as usize,
-        _ => return None,
-    })
-}
+/// Memory of containers in timed calls: of the heap, or of an arena that is cleared after the call. The memory is zero, so that it shows no
+/// values of an earlier call.
+struct ProcessMemory;
 
-#[expect(unsafe_code, reason = "called by C++")]
-extern "C" fn allocate(bytes: usize) -> *mut c_void {
-    if hides_state() {
-        return separate(bytes, 1);
-    }
-    // SAFETY: `calloc` takes any sizes.
-    let memory = unsafe { libc::calloc(bytes.max(1), 1) };
-    if memory.is_null() {
-        give_up(std::ptr::null())
-    }
-    memory
-}
-
-#[expect(unsafe_code, reason = "called by C++")]
-extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
-    if hides_state() {
-        return separate(bytes, alignment);
-    }
-    let mut memory = std::ptr::null_mut();
-    // SAFETY: C++ gives a power of two, the memory is as large as what is written.
-    unsafe {
-        let is_had = libc::posix_memalign(&raw mut memory, alignment.max(size_of::<usize>()), bytes.max(1)) == 0;
-        if !is_had {
-            give_up(std::ptr::null())
+#[expect(unsafe_code, reason = "functions of the C library")]
+impl MemoryFunctions for ProcessMemory {
+    extern "C" fn allocate(bytes: usize) -> *mut c_void {
+        if hides_state() {
+            return separate(bytes, 1);
         }
-        libc::memset(memory, 0, bytes)
+        // SAFETY: `calloc` takes any sizes.
+        let memory = unsafe { libc::calloc(bytes.max(1), 1) };
+        if memory.is_null() {
+            Self::give_up(std::ptr::null())
+        }
+        memory
     }
-}
 
-/// `calloc`. All memory of containers is zero.
-extern "C" fn allocate_elements(count: usize, bytes: usize) -> *mut c_void {
-    // Fails if the product is too large.
-    allocate(count.saturating_mul(bytes))
-}
+    extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
+        if hides_state() {
+            return separate(bytes, alignment);
+        }
+        let mut memory = std::ptr::null_mut();
+        // SAFETY: C++ gives a power of two, the memory is as large as what is written.
+        unsafe {
+            let is_had = libc::posix_memalign(&raw mut memory, alignment.max(size_of::<usize>()), bytes.max(1)) == 0;
+            if !is_had {
+                Self::give_up(std::ptr::null())
+            }
+            libc::memset(memory, 0, bytes)
+        }
+    }
 
-/// `aligned_alloc`.
-extern "C" fn allocate_at(alignment: usize, bytes: usize) -> *mut c_void {
-    allocate_aligned(bytes, alignment)
+    extern "C" fn release(memory: *mut c_void) {
+        if memory.is_null() || containers::release(memory as usize) {
+            return;
+        }
+        if hides_state() {
+            Self::give_up(std::ptr::null())
+        }
+        // SAFETY: C++ frees what it got from one of the functions above.
+        unsafe { libc::free(memory) }
+    }
+
+    /// Ends the process: kernels are compiled without exceptions.
+    extern "C" fn give_up(_message: *const c_char) -> ! {
+        const TEXT: &[u8] = b"a kernel asked for more memory than there is, for a vector of a wrong length, or released what it had not allocated\n";
+        // SAFETY: the text is there.
+        unsafe {
+            libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
+            libc::abort()
+        }
+    }
 }
 
 /// Allocates memory that is separate from the heap of the process.
 fn separate(bytes: usize, alignment: usize) -> *mut c_void {
-    containers::allocate(bytes, alignment).unwrap_or_else(|| give_up(std::ptr::null())) as *mut c_void
-}
-
-#[expect(unsafe_code, reason = "called by C++")]
-extern "C" fn release(memory: *mut c_void) {
-    if memory.is_null() || containers::release(memory as usize) {
-        return;
-    }
-    if hides_state() {
-        give_up(std::ptr::null())
-    }
-    // SAFETY: C++ frees what it got from one of the functions above.
-    unsafe { libc::free(memory) }
-}
-
-/// Ends the process if a vector is too long or no memory is left: kernels are compiled without exceptions.
-#[expect(unsafe_code, reason = "called by C++")]
-extern "C" fn give_up(_message: *const c_char) -> ! {
-    const TEXT: &[u8] = b"a kernel asked for more memory than there is, for a vector of a wrong length, or released what it had not allocated\n";
-    // SAFETY: the text is there.
-    unsafe {
-        libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
-        libc::abort()
-    }
+    containers::allocate(bytes, alignment).unwrap_or_else(|| ProcessMemory::give_up(std::ptr::null())) as *mut c_void
 }

@@ -5,12 +5,15 @@
 //! from the arena of timed calls in the same way as in timed calls, so that addresses of containers do not show that a call is checked.
 
 use std::{
-    ffi::{c_int, c_long, c_uint, c_void},
+    ffi::{c_char, c_int, c_long, c_uint, c_void},
     ptr,
     sync::atomic::Ordering,
 };
 
-use super::control::{Control, Heap, MOST_BLOCKS, Report, control, leave};
+use super::{
+    super::memory_functions::MemoryFunctions,
+    control::{Control, Heap, MOST_BLOCKS, Report, control, leave},
+};
 
 /// Bytes of address space for containers. Memory is only used when pages are opened.
 const HEAP: usize = 512 << 20;
@@ -21,14 +24,12 @@ const MOST_CLOSED: usize = 1 << 13;
 
 /// Returns the address of the replacement of a library function; `None` if the function is not replaced.
 pub(super) fn of(name: &str) -> Option<usize> {
+    ForkedMemory::address(name).or_else(|| openmp(name))
+}
+
+/// Returns the address of the replacement of a function of OpenMP.
+fn openmp(name: &str) -> Option<usize> {
     Some(match name {
-        "_Znwm" | "_Znam" | "malloc" => allocate as *const () as usize,
-        "calloc" => allocate_elements as *const () as usize,
-        "_ZnwmSt11align_val_t" => allocate_aligned as *const () as usize,
-        "aligned_alloc" => allocate_at as *const () as usize,
-        "free" => release as *const () as usize,
-        _ if name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv") => release as *const () as usize,
-        _ if name.starts_with("_ZSt") => give_up as *const () as usize,
         "GOMP_parallel" => parallel as *const () as usize,
         "GOMP_single_start" => yes as *const () as usize,
         "omp_get_thread_num" => zero as *const () as usize,
@@ -86,42 +87,51 @@ fn open(start: usize, end: usize) -> bool {
     }
 }
 
-extern "C" fn allocate(bytes: usize) -> *mut c_void {
-    allocate_aligned(bytes, ALIGNMENT)
+/// Memory of containers in a process with one thread, from the mapping or the arena.
+struct ForkedMemory;
+
+impl MemoryFunctions for ForkedMemory {
+    extern "C" fn allocate(bytes: usize) -> *mut c_void {
+        Self::allocate_aligned(bytes, ALIGNMENT)
+    }
+
+    extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
+        let heap = control().map(|control| &control.heap);
+        heap.and_then(|heap| allocate(heap, bytes.max(1), alignment.max(ALIGNMENT)))
+            .unwrap_or_else(|| Self::give_up(ptr::null()))
+    }
+
+    /// Releases a block of an arena, as `containers` does; other memory is not released.
+    extern "C" fn release(memory: *mut c_void) {
+        let heap = control().map(|control| &control.heap);
+        if let Some(heap) = heap.filter(|heap| heap.is_arena.load(Ordering::SeqCst)) {
+            release_block(heap, memory.addr());
+        }
+    }
+
+    /// Ends the process. The same call in the parent reports the reason.
+    extern "C" fn give_up(_message: *const c_char) -> ! {
+        leave(Report::Other)
+    }
 }
 
-/// `calloc`.
-extern "C" fn allocate_elements(count: usize, bytes: usize) -> *mut c_void {
-    allocate(count.saturating_mul(bytes))
-}
-
-/// `aligned_alloc`.
-extern "C" fn allocate_at(alignment: usize, bytes: usize) -> *mut c_void {
-    allocate_aligned(bytes, alignment)
-}
-
-/// Allocates memory that is zero, like the functions that this replaces.
-extern "C" fn allocate_aligned(bytes: usize, alignment: usize) -> *mut c_void {
-    let Some(heap) = control().map(|control| &control.heap) else { give_up(ptr::null()) };
-    let (free, alignment) = (heap.free.load(Ordering::SeqCst), alignment.max(ALIGNMENT));
+/// Allocates zero memory. Returns `None` if it is not there.
+fn allocate(heap: &Heap, bytes: usize, alignment: usize) -> Option<*mut c_void> {
     if heap.is_arena.load(Ordering::SeqCst) {
-        return from_arena(heap, bytes.max(1), alignment).unwrap_or_else(|| give_up(ptr::null()));
+        return from_arena(heap, bytes, alignment);
     }
     let is_closed = heap.count.fetch_add(1, Ordering::SeqCst) < MOST_CLOSED;
-    let placed = bytes.max(1).checked_next_multiple_of(alignment).and_then(|bytes| {
-        let first = free.next_multiple_of(alignment);
-        let end = first.checked_add(bytes)?;
-        // The block is placed at the end of its last page.
-        let page = if is_closed { end.checked_next_multiple_of(PAGE.max(alignment))? } else { end };
-        let next = if is_closed { page + PAGE } else { page };
-        (next <= heap.end.load(Ordering::SeqCst)).then_some((page - bytes, page, next))
-    });
-    let Some((first, page, next)) = placed else { give_up(ptr::null()) };
-    heap.free.store(next, Ordering::SeqCst);
-    if !open(first / PAGE * PAGE, page.next_multiple_of(PAGE)) {
-        give_up(ptr::null())
+    let bytes = bytes.checked_next_multiple_of(alignment)?;
+    let end = heap.free.load(Ordering::SeqCst).next_multiple_of(alignment).checked_add(bytes)?;
+    // The block is placed at the end of its last page.
+    let page = if is_closed { end.checked_next_multiple_of(PAGE.max(alignment))? } else { end };
+    let next = if is_closed { page + PAGE } else { page };
+    if next > heap.end.load(Ordering::SeqCst) {
+        return None;
     }
-    first as *mut c_void
+    let first = page - bytes;
+    heap.free.store(next, Ordering::SeqCst);
+    open(first / PAGE * PAGE, page.next_multiple_of(PAGE)).then_some(first as *mut c_void)
 }
 
 /// Allocates zero memory in an arena, at the address that `containers` would choose.
@@ -146,18 +156,15 @@ fn from_arena(heap: &Heap, bytes: usize, alignment: usize) -> Option<*mut c_void
     Some(start as *mut c_void)
 }
 
-/// Releases a block of an arena, as `containers` does; other memory is not released.
-extern "C" fn release(address: *const c_void) {
-    let Some(heap) = control().map(|control| &control.heap).filter(|heap| heap.is_arena.load(Ordering::SeqCst)) else {
-        return;
-    };
+/// Releases the block of an arena that starts at an address.
+fn release_block(heap: &Heap, address: usize) {
     let mut count = heap.count.load(Ordering::SeqCst);
     if count > MOST_BLOCKS {
         return;
     }
     let start = |number: usize| heap.blocks[number].0.load(Ordering::SeqCst);
     // Blocks are mostly released in the opposite order of their allocation.
-    let Some(number) = (0..count).rev().find(|&number| start(number) == address.addr()) else { return };
+    let Some(number) = (0..count).rev().find(|&number| start(number) == address) else { return };
     heap.blocks[number].0.store(0, Ordering::SeqCst);
     while count > 0 && start(count - 1) == 0 {
         count -= 1;
@@ -165,11 +172,6 @@ extern "C" fn release(address: *const c_void) {
     let free = count.checked_sub(1).map_or(&heap.start, |last| &heap.blocks[last].1).load(Ordering::SeqCst);
     heap.free.store(free, Ordering::SeqCst);
     heap.count.store(count, Ordering::SeqCst);
-}
-
-/// Ends the process. The same call in the parent reports the reason.
-extern "C" fn give_up(_message: *const c_void) -> ! {
-    leave(Report::Other)
 }
 
 extern "C" fn parallel(body: extern "C" fn(*mut c_void), data: *mut c_void, _threads: c_uint, _flags: c_uint) {
