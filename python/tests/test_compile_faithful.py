@@ -298,6 +298,39 @@ def test_parts_that_are_computed_again_draw_the_same_random_numbers():
     assert kinds(compiled) == 0
 
 
+def _filled(x):
+    x = x.clone()
+    x[:, 1] = -0.3
+    x[:, 2:4].fill_(0.7)
+    return x * 0.7
+
+
+def _added(x):
+    x = x.clone()
+    x[:, 1:3] += 0.3
+    return x * 0.7
+
+
+# On CPUs, eager mode rounds some of these numbers to the type, and computes with others as they are.
+@pytest.mark.parametrize(
+    "function",
+    [
+        _filled,
+        _added,
+        lambda x: ((x + torch.tensor(0.3)) * 0.7, (torch.tensor(0.7) - x) * 0.7, torch.tensor(0.7) / x * 0.7),
+        lambda x: ((x * torch.tensor(0.3)) * 0.7, (x / torch.tensor(0.7)) * 0.7, 0.3 / x * 0.7),
+        lambda x: ((x.abs() ** 0.3) * 0.7, (0.3**x) * 0.7),
+    ],
+    ids=["filled", "added", "sums", "products", "powers"],
+)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@torch.no_grad()
+def test_numbers_round_as_in_eager_mode(function, dtype):
+    x, compiled = torch.randn(8, 16).to(dtype), passnet.compile(function, verify=False)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), function(x), rtol=0, atol=0, equal_nan=True)
+
+
 # Each of these rounds once in eager mode. Written as several operations, it rounds more often.
 @pytest.mark.parametrize(
     "update",

@@ -46,6 +46,15 @@ _OF_FLOATS: dict[str, Callable[..., Any]] = {
     "operators": lambda x: _aten.relu.default(_aten.mul.Tensor(_aten.add.Tensor(x, 1.5), x)),
     "second names": lambda x: torch.subtract(x, 1.5).divide(2.0).absolute(),
     "comparisons": lambda x: torch.where(torch.greater(x, 0.5) | torch.less_equal(x, -1), 1.0, 2.0),
+    "comparisons with rounded numbers": lambda x: torch.where((x == 0.7) | (x > 257), 1.0, 2.0),
+    "padding with a number": lambda x: _functional.pad(x, (1, 2), value=-0.3) * 0.7,
+    "a number by elements": lambda x: (0.3 / x) / 0.7 - 1 / x,
+}
+# For half types, eager mode on CPUs rounds these numbers to the type. On CUDA, it computes with the number itself.
+_NUMBERS: dict[str, Callable[..., Any]] = {
+    "sums with numbers": lambda x: (x + 0.3).float() * (x - 0.7).float(),
+    "numbers first": lambda x: (0.3 + x).float() * (0.7 - x).float() + torch.rsub(x, 257).float(),
+    "products with numbers": lambda x: (x * 0.3).float() * (x / 0.7).float(),
 }
 _OF_ALL: dict[str, Callable[..., Any]] = {
     "diff": lambda x: torch.diff(x) * 2,
@@ -213,6 +222,8 @@ def test_floats(tmp_path: Path, dtype: torch.dtype, layout: str, device: str) ->
     table = {**_OF_FLOATS, **_OF_ALL}
     if dtype in (torch.float32, torch.float64):
         table |= {**_OF_WIDE, **(_DIVISIONS if device == "cpu" else {})}
+    if device == "cpu":
+        table |= _NUMBERS
     if device == "cpu" or dtype == torch.float16:
         table |= _RESTS
     if dtype == torch.float16:

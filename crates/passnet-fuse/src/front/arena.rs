@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use passnet_record::DType;
 
 use super::{
-    constants::{self, Known},
+    constants::{self, Known, is_half},
     expr::{Binary, BufferId, Expr, ExprId, Unary, ValueKind, for_each_value},
     index::{Index, Vars},
 };
@@ -244,7 +244,7 @@ impl Arena {
 
     fn is_exact_within(&self, id: ExprId, dtype: DType, depth: usize) -> bool {
         let is_exact = |id| depth > 0 && self.is_exact_within(id, dtype, depth - 1);
-        let is_float = matches!(dtype, DType::Float16 | DType::BFloat16);
+        let is_float = is_half(dtype);
         match *self.get(id) {
             Expr::Load { dtype: from, .. } | Expr::Round(_, from) => from == dtype,
             Expr::Float { bits, .. } => is_float && is_small_whole(f64::from_bits(bits)),
@@ -266,7 +266,7 @@ impl Arena {
     /// Returns the value before it was rounded to the type, if storing it as that type rounds.
     pub(crate) fn unrounded(&self, id: ExprId, dtype: DType) -> ExprId {
         match *self.get(id) {
-            Expr::Round(of, to) if to == dtype && matches!(dtype, DType::Float16 | DType::BFloat16) => of,
+            Expr::Round(of, to) if to == dtype && is_half(dtype) => of,
             _ => id,
         }
     }

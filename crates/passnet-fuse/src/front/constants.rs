@@ -52,10 +52,14 @@ pub(super) fn unary(op: Unary, of: f64) -> Option<f64> {
     }
 }
 
+/// Returns whether a type is a half type, a floating-point type of 16 bits.
+pub(crate) const fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::Float16 | DType::BFloat16)
+}
+
 /// Returns a float rounded to a half type; `None` if the type is none.
 pub(crate) fn rounded(value: f64, dtype: DType) -> Option<f64> {
-    let is_half = matches!(dtype, DType::Float16 | DType::BFloat16);
-    is_half.then(|| rounded_to(in_kind(value, ValueKind::F32), dtype))
+    is_half(dtype).then(|| rounded_to(in_kind(value, ValueKind::F32), dtype))
 }
 
 /// Returns a float of one arithmetic in another one; `None` if that is one of integers that lack the number.

@@ -32,6 +32,7 @@ use passnet_record::DType;
 
 use self::call::Call;
 use super::{
+    constants::is_half,
     expr::{Binary, BufferId, ValueKind},
     index::{Index, Vars, delinearize, linearize},
     scalar::{PythonNumber, ScalarFn, as_scalar},
@@ -278,6 +279,17 @@ impl<'g> Lowering<'g> {
                 self.tensors.add(shape, dtype, Def::View { of: whole, index, keeps: Keeps::Dimensions })
             }
             None => self.tensors.add(shape, dtype, Def::Map { function: ScalarFn::Cast, of: vec![of] }),
+        }
+    }
+
+    /// Returns a tensor as PyTorch stores it in another one: its elements are converted, and a number is rounded.
+    fn stored(&mut self, of: TensorId, dtype: DType) -> TensorId {
+        match self.tensors[of].def {
+            Def::Fill(number) if is_half(dtype) => {
+                let shape = self.tensors[of].shape.clone();
+                self.tensors.add(shape, dtype, Def::Fill(number.stored(dtype)))
+            }
+            _ => self.cast(of, dtype),
         }
     }
 

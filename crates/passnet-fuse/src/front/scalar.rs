@@ -5,6 +5,7 @@ use passnet_record::DType;
 
 use super::{
     arena::Arena,
+    constants,
     expr::{Binary, ExprId, Unary, ValueKind},
 };
 
@@ -23,6 +24,11 @@ impl PythonNumber {
             Self::Int(value) => value as f64,
             Self::Float(value) => value,
         }
+    }
+
+    /// Returns the number as an element of a tensor has it: half types round it.
+    pub(crate) fn stored(self, dtype: DType) -> Self {
+        constants::rounded(self.as_f64(), dtype).map_or(self, Self::Float)
     }
 
     /// Returns the number in the arithmetic of `kind`.

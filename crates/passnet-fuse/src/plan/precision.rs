@@ -19,11 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use passnet_graph::{Arg, NodeId, Target, TensorType, TypedGraph, ValueId};
 use passnet_record::DType;
 
-use crate::front::lower::{
-    call::{Call, dimension},
-    convolution::Convolution,
-    interpolate::is_general_on_cpu,
-    product::MOST_UNSPLIT,
+use crate::front::{
+    constants::is_half,
+    lower::{
+        call::{Call, dimension},
+        convolution::Convolution,
+        interpolate::is_general_on_cpu,
+        product::MOST_UNSPLIT,
+    },
 };
 
 /// Largest number of elements that go into a convolution. Up to this number, it is unlikely that an element rounds to the other
@@ -226,8 +229,4 @@ fn joined<'t>(all: impl Iterator<Item = &'t Traces>) -> Traces {
 
 fn in_half(traces: &Traces) -> impl Iterator<Item = NodeId> {
     traces.iter().filter(|(_, trace)| trace.in_half).map(|(&reduction, _)| reduction)
-}
-
-const fn is_half(dtype: DType) -> bool {
-    matches!(dtype, DType::Float16 | DType::BFloat16)
 }

@@ -5,18 +5,12 @@ use passnet_record::DType;
 
 use super::{Lowering, call::Call};
 use crate::front::{
-    constants,
     scalar::{PythonNumber, as_scalar},
     tensor::{Def, TensorId},
 };
 
 /// Whole numbers below this one have neighbours at a distance of 1 as floats.
 const LARGEST_EXACT: f64 = (1_i64 << 53) as f64;
-
-/// Returns a number as an element of a tensor has it: half types round it.
-fn stored(value: PythonNumber, dtype: DType) -> PythonNumber {
-    constants::rounded(value.as_f64(), dtype).map_or(value, PythonNumber::Float)
-}
 
 impl<'g> Lowering<'g> {
     /// Lowers a constant tensor: `zeros`, `full_like`.
@@ -26,7 +20,7 @@ impl<'g> Lowering<'g> {
             name => PythonNumber::Int(name.starts_with("ones").into()),
         };
         let shape = self.result_type(call)?.shape.clone();
-        Some(self.tensors.add(shape, dtype, Def::Fill(stored(value, dtype))))
+        Some(self.tensors.add(shape, dtype, Def::Fill(value.stored(dtype))))
     }
 
     /// Lowers `torch.tensor(number)`. The result may be in host memory, so it is used as a number where it is an operand.
@@ -34,7 +28,7 @@ impl<'g> Lowering<'g> {
         let (Type::Tensor(ty) | Type::Host { host: ty }) = self.typed.type_of(call.value) else { return None };
         (call.name == "tensor" && !call.is_method && ty.shape.is_empty()).then_some(())?;
         let value = as_scalar(call.arg(0, "data")?)?;
-        Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(stored(value, ty.dtype))))
+        Some(self.tensors.add(Vec::new(), ty.dtype, Def::Fill(value.stored(ty.dtype))))
     }
 
     /// Lowers `linspace` if its step is a whole number, because such steps do not round.

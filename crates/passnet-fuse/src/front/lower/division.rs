@@ -5,7 +5,6 @@ use passnet_record::DType;
 
 use super::{Lowering, broadcast_shape, call::Call};
 use crate::front::{
-    constants::rounded_to,
     expr::{Binary, Unary},
     scalar::{PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, TensorId},
@@ -19,14 +18,7 @@ impl<'g> Lowering<'g> {
             matches!(call.arg(1, "other")?, Arg::Int(by) if by != 0 && by != -1 && holds(dtype, by)).then_some(())?;
         }
         let mut operands = self.operands(call, dtype)?;
-        for (operand, arg) in operands.iter_mut().zip([call.subject()?, call.arg(1, "other")?]) {
-            // Eager mode rounds numbers to the type.
-            if let Some(number) = as_scalar(arg)
-                && dtype.is_float()
-            {
-                *operand = self.fill(rounded_to(number.as_f64(), dtype), dtype);
-            }
-        }
+        self.store_numbers(&mut operands, dtype);
         let [a, b] = operands;
         let broadcast = broadcast_shape(&self.tensors[a].shape, &self.tensors[b].shape)?;
         (broadcast == self.result_type(call)?.shape).then_some(())?;

@@ -94,8 +94,9 @@ impl<'g> Lowering<'g> {
         if let Some(Arg::Str(mode)) = call.given(2, "mode").filter(|_| !is_operator) {
             (call.graph.str(mode) == "constant").then_some(())?;
         }
+        let dtype = self.tensors[x].dtype;
         let fill = match call.given(if is_operator { 2 } else { 3 }, "value") {
-            Some(value) => as_scalar(value)?,
+            Some(value) => as_scalar(value)?.stored(dtype),
             None => PythonNumber::Int(0),
         };
         let mut before = vec![0; shape.len()];
@@ -112,7 +113,6 @@ impl<'g> Lowering<'g> {
         if pads.iter().all(|&pad| pad <= 0) {
             return Some(x);
         }
-        let dtype = self.tensors[x].dtype;
         Some(self.tensors.add(shape.to_vec(), dtype, Def::Pad { of: x, before, fill }))
     }
 }

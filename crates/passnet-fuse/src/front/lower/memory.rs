@@ -43,7 +43,7 @@ impl<'g> Lowering<'g> {
         let place = self.indexed(x, call.arg(1, "key")?, call.graph)?;
         let dtype = self.tensors[x].dtype;
         let new = self.operand(call.arg(2, "value")?, dtype)?;
-        let new = self.cast(new, dtype);
+        let new = self.stored(new, dtype);
         let shape = self.tensors[place].shape.clone();
         // `x[key] = x[key]`, which Python writes after a change in place of `x[key]`.
         if self.is_same_view(new, place) {
@@ -129,7 +129,7 @@ impl<'g> Lowering<'g> {
             "zero" => self.operand(Arg::Int(0), dtype)?,
             _ => self.operand(call.arg(1, "value").or_else(|| call.arg(1, "other"))?, dtype)?,
         };
-        let new = self.cast(new, dtype);
+        let new = self.stored(new, dtype);
         self.expand(new, &shape)
     }
 }

@@ -8,7 +8,7 @@ use super::{
     call::{Call, dimension},
 };
 use crate::front::{
-    constants::rounded_to,
+    constants::is_half,
     expr::{Binary, Unary},
     scalar::{Elu, PythonNumber, ScalarFn, as_scalar},
     tensor::{Def, TensorId},
@@ -70,9 +70,9 @@ impl<'g> Lowering<'g> {
     fn of_two(&mut self, call: &Call<'g>) -> Option<TensorId> {
         match call.name {
             // These have a factor `alpha`.
-            "add" | "sub" if call.arg(usize::MAX, "alpha").is_some() || call.len() > 2 => None,
+            "add" | "sub" | "rsub" if call.arg(usize::MAX, "alpha").is_some() || call.len() > 2 => None,
             "add" => self.binary(call, Binary::Add),
-            "sub" => self.binary(call, Binary::Sub),
+            "sub" | "rsub" => self.binary(call, Binary::Sub),
             "mul" | "multiply" => self.binary(call, Binary::Mul),
             // With a rounding mode, `div` is a different function, for integers too.
             "div" | "truediv" | "true_divide" if call.arg(usize::MAX, "rounding_mode").is_none() => {
@@ -109,12 +109,39 @@ impl<'g> Lowering<'g> {
         Some([converted(call.subject()?)?, converted(call.arg(1, "other")?)?])
     }
 
+    /// Rounds numbers, and tensors of one number without dimensions, to a half type, as PyTorch does where it does not compute with
+    /// the number itself.
+    pub(super) fn store_numbers(&mut self, operands: &mut [TensorId], dtype: DType) {
+        for operand in operands {
+            if is_half(dtype) && self.tensors[*operand].shape.is_empty() {
+                *operand = self.stored(*operand, dtype);
+            }
+        }
+    }
+
     fn binary(&mut self, call: &Call<'g>, op: Binary) -> Option<TensorId> {
         let dtype = self.result_type(call)?.dtype;
-        let operands = self.operands(call, dtype)?;
+        let mut operands = self.operands(call, dtype)?;
+        if call.name == "rsub" {
+            operands.reverse();
+        }
+        if self.target == Target::Cpu {
+            // PyTorch's kernels for CUDA devices take the number itself, and so do products and divisors on CPUs.
+            match op {
+                Binary::Add | Binary::Sub => self.store_numbers(&mut operands, dtype),
+                Binary::Div if as_scalar(call.subject()?).is_none() => self.store_numbers(&mut operands[..1], dtype),
+                _ => {}
+            }
+        }
         let broadcast = broadcast_shape(&self.tensors[operands[0]].shape, &self.tensors[operands[1]].shape)?;
         // In place, the first operand keeps its shape.
         (broadcast == self.result_type(call)?.shape).then_some(())?;
+        if let (Binary::Div, Some(number)) = (op, as_scalar(call.subject()?)) {
+            // Python divides a number by a tensor with `tensor.reciprocal() * number`, which rounds twice.
+            let [dividend, divisor] = operands;
+            let inverse = self.map(ScalarFn::Reciprocal, &[divisor], dtype)?;
+            return if number.as_f64() == 1.0 { Some(inverse) } else { self.combined(Binary::Mul, inverse, dividend) };
+        }
         self.map(ScalarFn::Binary(op), &operands, dtype)
     }
 
@@ -137,19 +164,13 @@ impl<'g> Lowering<'g> {
         if common == DType::Bool {
             common = DType::Int64;
         }
-        let [mut a, mut b] = self.operands(call, common)?;
+        let mut operands = self.operands(call, common)?;
         // A number is rounded to the type before it is compared: 0.1 is not above the 0.1 of a half type.
-        for operand in [&mut a, &mut b] {
-            if let Def::Fill(PythonNumber::Float(value)) = self.tensors[*operand].def
-                && self.tensors[*operand].shape.is_empty()
-            {
-                *operand = self.fill(rounded_to(value, common), common);
-            }
-        }
+        self.store_numbers(&mut operands, common);
         if swapped {
-            (a, b) = (b, a);
+            operands.reverse();
         }
-        self.map(ScalarFn::Compare(op, common), &[a, b], DType::Bool)
+        self.map(ScalarFn::Compare(op, common), &operands, DType::Bool)
     }
 
     fn power(&mut self, call: &Call<'g>) -> Option<TensorId> {
@@ -165,7 +186,7 @@ impl<'g> Lowering<'g> {
             }
             Some(exponent) => {
                 let base = self.tensor(base)?;
-                let exponent = exponent.as_f64();
+                let exponent = if self.target == Target::Cpu { exponent.stored(dtype) } else { exponent }.as_f64();
                 let rounds_products = match self.target {
                     Target::Cpu => dtype == DType::BFloat16,
                     Target::Cuda => matches!(dtype, DType::BFloat16 | DType::Float16),
@@ -181,8 +202,11 @@ impl<'g> Lowering<'g> {
                 self.map(ScalarFn::PowScalar(exponent), &[base], dtype)
             }
             None => {
-                let (base, exponent) = (self.operand(base, dtype)?, self.tensor(exponent)?);
-                self.map(ScalarFn::Binary(Binary::Pow), &[base, exponent], dtype)
+                let mut operands = [self.operand(base, dtype)?, self.tensor(exponent)?];
+                if self.target == Target::Cpu {
+                    self.store_numbers(&mut operands, dtype);
+                }
+                self.map(ScalarFn::Binary(Binary::Pow), &operands, dtype)
             }
         }
     }
