@@ -122,16 +122,24 @@ impl<'g> Lowering<'g> {
     fn binary(&mut self, call: &Call<'g>, op: Binary) -> Option<TensorId> {
         let dtype = self.result_type(call)?.dtype;
         let mut operands = self.operands(call, dtype)?;
+        match (self.target, op) {
+            // Eager mode computes with the number itself, unless it is in the memory of the device.
+            (Target::Cuda, _) => {
+                for (operand, arg) in operands.iter_mut().zip([call.subject()?, call.arg(1, "other")?]) {
+                    if arg.as_value().is_some_and(|value| self.typed.tensor(value).is_some()) {
+                        self.store_numbers(std::slice::from_mut(operand), dtype);
+                    }
+                }
+            }
+            (Target::Cpu, Binary::Add | Binary::Sub) => self.store_numbers(&mut operands, dtype),
+            // Factors and divisors are the numbers themselves.
+            (Target::Cpu, Binary::Div) if as_scalar(call.subject()?).is_none() => {
+                self.store_numbers(&mut operands[..1], dtype);
+            }
+            (Target::Cpu, _) => {}
+        }
         if call.name == "rsub" {
             operands.reverse();
-        }
-        if self.target == Target::Cpu {
-            // PyTorch's kernels for CUDA devices take the number itself, and so do products and divisors on CPUs.
-            match op {
-                Binary::Add | Binary::Sub => self.store_numbers(&mut operands, dtype),
-                Binary::Div if as_scalar(call.subject()?).is_none() => self.store_numbers(&mut operands[..1], dtype),
-                _ => {}
-            }
         }
         let broadcast = broadcast_shape(&self.tensors[operands[0]].shape, &self.tensors[operands[1]].shape)?;
         // In place, the first operand keeps its shape.
@@ -186,7 +194,7 @@ impl<'g> Lowering<'g> {
             }
             Some(exponent) => {
                 let base = self.tensor(base)?;
-                let exponent = if self.target == Target::Cpu { exponent.stored(dtype) } else { exponent }.as_f64();
+                let exponent = exponent.stored(dtype).as_f64();
                 let rounds_products = match self.target {
                     Target::Cpu => dtype == DType::BFloat16,
                     Target::Cuda => matches!(dtype, DType::BFloat16 | DType::Float16),
@@ -203,9 +211,7 @@ impl<'g> Lowering<'g> {
             }
             None => {
                 let mut operands = [self.operand(base, dtype)?, self.tensor(exponent)?];
-                if self.target == Target::Cpu {
-                    self.store_numbers(&mut operands, dtype);
-                }
+                self.store_numbers(&mut operands, dtype);
                 self.map(ScalarFn::Binary(Binary::Pow), &operands, dtype)
             }
         }
