@@ -5,6 +5,7 @@
 //! - [`cache`]: size of the last-level cache and a sweep that empties it.
 //! - [`census`]: number of kernels that a pass has launched, and a switch that makes kernels do nothing.
 //! - [`heap`]: overwrites free memory of the allocator between timed calls.
+//! - [`input_memory`]: memory for the inputs of timed calls, whose margins show stray writes.
 //! - [`kernel_code`]: loads code of native kernels from judged objects.
 //! - [`process`]: process control that Python's standard library lacks.
 //! - [`random`]: random numbers of the operating system.
@@ -27,6 +28,7 @@ pub mod cache;
 pub mod census;
 pub mod cuda;
 pub mod heap;
+pub mod input_memory;
 pub mod kernel_code;
 pub mod process;
 pub mod random;

@@ -10,10 +10,12 @@
 
 mod author;
 mod confine;
+mod contents;
 mod device_timer;
 mod errors;
 mod facts;
 mod free_memory;
+mod input_memory;
 mod launch;
 mod overlap;
 mod poison;
@@ -28,9 +30,11 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use author::write_passes;
 use confine::{Sandbox, prepare_namespaces, restore_child_pid_namespace, unshare_child_pid_namespace};
+use contents::has_content;
 use device_timer::DeviceTimer;
 use errors::cuda_error;
 use facts::ModuleFacts;
+use input_memory::InputMemory;
 use launch::{
     CppLauncher, CudaLauncher, KernelLibrary, PreparedFunction, TritonLauncher, collect_launches, guard_kernels,
     judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels, kernel_flags, kernel_text,
@@ -40,7 +44,7 @@ use overlap::share_memory;
 use passnet_graph::matching::match_json;
 use poison::overwrite;
 use tensor_types::TensorTypes;
-use timed::{has_content, time_calls};
+use timed::time_calls;
 
 /// Waits until all work of the current CUDA context is done.
 #[pyfunction]
@@ -126,8 +130,8 @@ mod native {
 
     #[pymodule_export]
     use super::{
-        CppLauncher, CudaLauncher, DeviceTimer, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox, TensorTypes,
-        TritonLauncher, collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal,
+        CppLauncher, CudaLauncher, DeviceTimer, InputMemory, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox,
+        TensorTypes, TritonLauncher, collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal,
         guard_kernels, has_content, judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels,
         kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces,
         protect_inputs, record_violation, recorded_violations, restore_child_pid_namespace, same_bytes,

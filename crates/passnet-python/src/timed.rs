@@ -6,8 +6,9 @@ use passnet_native::{
     kernel_code::{GuardPlace, set_side},
     random::random_word,
     timing::{BlockCalls, TimedCall, time_block},
+    violations,
 };
-use passnet_record::{ContentId, DType, add};
+use passnet_record::ContentId;
 use pyo3::{
     exceptions::PyValueError,
     intern,
@@ -16,138 +17,14 @@ use pyo3::{
 };
 
 use crate::{
+    contents::ContentSource,
     device_timer::DeviceTimer,
     errors::cuda_error,
+    input_memory::InputMemory,
     poison::{overwrite_all, values},
     sample::{RequestedRule, Samples},
     temporaries::Temporaries,
 };
-
-/// Source of the contents of one input. Call `i` sees window number `(start + i * step) % windows`. The values of the addend, from number
-/// `(addend_start + i * addend_step) % addends` on, are added to the window.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(super) struct ContentSource {
-    /// Address of the first window.
-    address: usize,
-    /// Address of the tensor in each set of inputs.
-    places: Vec<usize>,
-    /// Bytes of a window.
-    nbytes: usize,
-    /// Bytes from one window to the next.
-    element: usize,
-    windows: u64,
-    start: u64,
-    step: u64,
-    /// Name of the element type.
-    dtype: String,
-    /// Address of the addend; 0 if there is none.
-    addend: usize,
-    /// Number of values of the addend.
-    addends: u64,
-    addend_start: u64,
-    addend_step: u64,
-    /// Lower bound of sums. `high` is the upper bound.
-    low: Option<f64>,
-    high: Option<f64>,
-    /// Function that computes the content on the device. Its arguments are the number of the window, of the first addend value and of the
-    /// set.
-    sum: Option<Py<PyAny>>,
-}
-
-/// Bytes of a content that are computed and compared at a time, so that they fit into the cache.
-const PART: usize = 1 << 14;
-
-/// Returns whether the memory at `address` has the content of a call, for a source in the memory of the host.
-#[pyfunction]
-pub(super) fn has_content(source: ContentSource, call: usize, address: usize) -> PyResult<bool> {
-    if source.nbytes == 0 {
-        return Ok(true);
-    }
-    // SAFETY: the caller guarantees that the address is a storage of `nbytes` bytes that it keeps alive.
-    #[expect(unsafe_code, reason = "tensors are known by address")]
-    let now = unsafe { std::slice::from_raw_parts(address as *const u8, source.nbytes) };
-    let (values, sum) = source.on_host(call)?;
-    let Some(sum) = sum else { return Ok(now == values) };
-    let (mut part, each) = ([0; PART], PART / source.element.max(1) * source.element.max(1));
-    for (number, (now, values)) in now.chunks(each).zip(values.chunks(each)).enumerate() {
-        sum.write(values, number * (each / source.element.max(1)), &mut part[..now.len()]);
-        if now != &part[..now.len()] {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Values that are added to those of a window.
-struct Sum<'s> {
-    dtype: DType,
-    addend: &'s [u8],
-    shift: usize,
-    bounds: (Option<f64>, Option<f64>),
-}
-
-impl Sum<'_> {
-    /// Writes the sums for values from element number `first` of the window on.
-    fn write(&self, values: &[u8], first: usize, out: &mut [u8]) {
-        add(self.dtype, values, self.addend, (self.shift + first) as u64, self.bounds, out);
-    }
-}
-
-impl ContentSource {
-    /// Returns the numbers of the window and of the first addend of a call.
-    fn place(&self, call: usize) -> (usize, usize) {
-        let nth = |start: u64, step: u64, all: u64| {
-            ((u128::from(start) + call as u128 * u128::from(step)) % u128::from(all.max(1))) as usize
-        };
-        (nth(self.start, self.step, self.windows), nth(self.addend_start, self.addend_step, self.addends))
-    }
-
-    /// Returns the window of a call, which must have at least one byte, and the addend, both in host memory.
-    fn on_host(&self, call: usize) -> PyResult<(&[u8], Option<Sum<'_>>)> {
-        let (number, shift) = self.place(call);
-        // SAFETY: `passnet._worker.pools` vouches for the addresses: memory that holds all windows and addends, which it keeps alive.
-        #[expect(unsafe_code, reason = "tensors are known by address")]
-        let bytes = |address: usize, nbytes| unsafe { std::slice::from_raw_parts(address as *const u8, nbytes) };
-        let values = bytes(self.address + number * self.element, self.nbytes);
-        if self.addend == 0 {
-            return Ok((values, None));
-        }
-        let dtype = self.dtype.parse().map_err(|_| PyValueError::new_err("an unknown element type"))?;
-        let addend = bytes(self.addend, self.addends as usize * self.element);
-        Ok((values, Some(Sum { dtype, addend, shift, bounds: (self.low, self.high) })))
-    }
-
-    /// Copies the content of a call to the tensor of a set, on the device of the timer or on the CPU.
-    fn fill(&self, py: Python<'_>, call: usize, set: usize, device: Option<&cuda::Timer>) -> PyResult<()> {
-        if let Some(device) = device {
-            let (number, shift) = self.place(call);
-            if let Some(sum) = &self.sum {
-                sum.call1(py, (number, shift, set))?;
-                return Ok(());
-            }
-            // SAFETY: `passnet._worker.pools` vouches for the addresses: memory of the device that holds all windows, and
-            // storages of `nbytes` bytes, which it keeps alive. They do not overlap.
-            #[expect(unsafe_code, reason = "tensors are known by address")]
-            unsafe {
-                device.copy(self.places[set], self.address + number * self.element, self.nbytes).map_err(cuda_error)?;
-            }
-            return Ok(());
-        }
-        if self.nbytes == 0 {
-            return Ok(());
-        }
-        let (values, sum) = self.on_host(call)?;
-        // SAFETY: as above, in the memory of the host.
-        #[expect(unsafe_code, reason = "tensors are known by address")]
-        let out = unsafe { std::slice::from_raw_parts_mut(self.places[set] as *mut u8, self.nbytes) };
-        match sum {
-            Some(sum) => sum.write(values, 0, out),
-            None => out.copy_from_slice(values),
-        }
-        Ok(())
-    }
-}
 
 /// A Python callable that is timed.
 struct PyCalls<'py> {
@@ -174,6 +51,21 @@ struct PyCalls<'py> {
     samples: Option<Samples>,
     /// True to guard the kernels of some calls.
     guards: bool,
+    /// Memory of each set of inputs, to find stray writes; none on a device.
+    memories: Vec<PyRef<'py, InputMemory>>,
+}
+
+impl PyCalls<'_> {
+    /// Records a write next to an input in the last call.
+    fn look_at_margins(&mut self) {
+        if let Some(memory) = self.memories.get(self.set) {
+            let mark = self.temporaries.mark();
+            if !memory.has_margins() {
+                violations::record("out_of_bounds");
+            }
+            self.temporaries.count_since(mark);
+        }
+    }
 }
 
 impl TimedCall for PyCalls<'_> {
@@ -253,6 +145,7 @@ impl TimedCall for PyCalls<'_> {
 
     fn finish(&mut self, keep: bool) -> PyResult<()> {
         let Some(mut result) = self.last.take() else { return Ok(()) };
+        self.look_at_margins();
         if keep {
             if self.device.is_none() {
                 self.digests = values(&result).iter().map(digest).collect();
@@ -316,7 +209,8 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// a synchronisation of the context. `cold`: true to overwrite the last-level cache (CPU) or the L2 cache (CUDA) before each call.
 /// `overwrites`: true to overwrite the memory of results that are not kept, and memory that a call has released. `allocations`: function that
 /// returns a list of tensors of the sizes that a call allocates, or with `device` the free memory of PyTorch's allocator (`FreeMemory`);
-/// `None` if a call returns all tensors that it allocates. `sample`: rule for
+/// `None` if a call returns all tensors that it allocates. `memories`: memory of each set of inputs in host memory, whose margins show
+/// stray writes. `sample`: rule for
 /// the elements of outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
 /// block, before a timed call that is drawn with random numbers of the operating system.
 ///
@@ -324,7 +218,7 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// for unused results, released memory, guarded calls, and samples on a device), `kept_call` (number of the kept timed call), `set` (its
 /// set of arguments), `result`, `kept` (content ids of the values of `result`), and `samples` (the sampled elements).
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, device, cold, restore, overwrites, allocations = None, sample = None, guards = false))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, device, cold, restore, overwrites, allocations = None, sample = None, guards = false, memories = Vec::new()))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -340,6 +234,7 @@ pub(super) fn time_calls<'py>(
     allocations: Option<Bound<'py, PyAny>>,
     sample: Option<RequestedRule>,
     guards: bool,
+    memories: Vec<PyRef<'py, InputMemory>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (py, allocations) = (callable.py(), allocations.filter(|_| overwrites));
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
@@ -365,6 +260,7 @@ pub(super) fn time_calls<'py>(
         digests: Vec::new(),
         samples: sample.map(Samples::new),
         guards: guards && is_on_host,
+        memories,
     };
     let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
     let end = subject.temporaries.end();

@@ -31,11 +31,17 @@ class Pools:
                 layouts.end = max(layouts.end, addend["offset"] + addend["elements"] * self.elements[i])
         self.base = layouts.base(block, 1, 0)
         self.places = layouts.places
-        self.sets = [tensors.InputSet(self.base, layouts, device) for _ in range(2)]
         self.is_on_host = device.type == "cpu"
+        sizes = [end - start for start, end, _, _ in layouts.places]
+        memories = [_native.InputMemory(sizes) if self.is_on_host else None for _ in range(2)]
+        self.sets = [tensors.InputSet(self.base, layouts, device, memory) for memory in memories]
         # Made here and not for each block of calls, because the driver may take long.
         self.timer = None if self.is_on_host else _native.DeviceTimer()
         self.on_device = [] if self.is_on_host else [self._on_device(i, device) for i in range(len(pools))]
+
+    def memories(self) -> list[_native.InputMemory]:
+        """Returns the memory of each set of tensors; none on a device."""
+        return [inputs.memory_of_all for inputs in self.sets if inputs.memory_of_all is not None]
 
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:
         """Returns the copies that `_native.time_calls` makes before each call.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import mmap
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -66,15 +67,25 @@ class Layouts:
 
 
 class InputSet:
-    """One set of inputs: new tensors on the device, and the part of the block that they were copied from."""
+    """One set of inputs: new tensors on the device, and the part of the block that they were copied from.
 
-    def __init__(self, block: torch.Tensor, layouts: Layouts, device: torch.device) -> None:
+    On the CPU, `memory` has the tensors if it is given.
+    """
+
+    def __init__(
+        self,
+        block: torch.Tensor,
+        layouts: Layouts,
+        device: torch.device,
+        memory: _native.InputMemory | None = None,
+    ) -> None:
         self.names = layouts.names
+        self.memory_of_all = memory
         self._block = block
         self._places = layouts.places
         self._device = device
         if device.type == "cpu":
-            self.tensors = tuple(self._copies(block.data_ptr()))
+            self.tensors = tuple(self._copies(block.data_ptr(), memory))
         else:
             self.tensors = tuple(original.to(device, copy=True) for original in self._originals())
         # A pass can give a tensor other memory (`set_`), but cannot change these references.
@@ -83,11 +94,15 @@ class InputSet:
         # For each tensor, a function that returns whether it has the bytes that it last got; None if these bytes are in the block.
         self.holds: list[Callable[[], bool]] | None = None
 
-    def _copies(self, address: int) -> Iterator[torch.Tensor]:
+    def _copies(self, address: int, memory: _native.InputMemory | None) -> Iterator[torch.Tensor]:
+        targets: Iterable[int | None] = memory.addresses() if memory else itertools.repeat(None)
         # This takes a third of the time of views and copies of them.
-        for start, end, dtype, shape in self._places:
-            tensor = torch.empty(shape, dtype=dtype)
-            ctypes.memmove(tensor.data_ptr(), address + start, end - start)
+        for (start, end, dtype, shape), target in zip(self._places, targets, strict=False):
+            nbytes = end - start
+            tensor = (
+                torch.empty(shape, dtype=dtype) if target is None or not nbytes else _at(target, nbytes, dtype, shape)
+            )
+            ctypes.memmove(tensor.data_ptr(), address + start, nbytes)
             yield tensor
 
     def _originals(self) -> Iterator[torch.Tensor]:
@@ -162,6 +177,14 @@ class InputSet:
             if address and address == storage.data_ptr():
                 return name
         return None
+
+
+def _at(address: int, nbytes: int, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
+    """Returns a tensor in memory of this process, which the caller keeps."""
+    memory = (ctypes.c_char * nbytes).from_address(address)
+    storage = torch.frombuffer(memory, dtype=torch.uint8).untyped_storage()
+    # Not a view of the bytes: it has no base, like any other input.
+    return torch.empty(0, dtype=dtype).set_(storage, 0, shape)
 
 
 def _place(layout: dict[str, Any]) -> tuple[int, int, torch.dtype, list[int]]:

@@ -314,8 +314,7 @@ class Worker:
         self.protect(*pools.sets)
         self.stage = "run"
         self.seed_generators(seed)
-        # Objects that survive this collection are excluded from the next one. Its time must not depend on the imports of a
-        # candidate, because the referee counts the time of a block.
+        # The next collection excludes objects that survive this one. Its time counts, and must not depend on a candidate's imports.
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
         gc.collect()
@@ -337,6 +336,7 @@ class Worker:
                     allocations=allocations.released(self.allocations, self.device),
                     sample=message.get("sample"),
                     guards=message["overwrite"] and self.rewriting is not None,
+                    memories=pools.memories() if message["overwrite"] else [],
                 )
         finally:
             gc.enable()

@@ -181,7 +181,7 @@ fn in_fork(
 ) -> Option<Option<StrayAccess>> {
     use super::forked::{ForkedCall, Outcome, place_of, run};
 
-    let calls = split::calls(words, callee.range, split::threads());
+    let calls = split::calls(words, callee.range, split::threads(), random_word().ok()?);
     let call = ForkedCall { loaded: callee.loaded, entry: callee.entry, calls, reach, arena };
     match run(&call).ok()? {
         Outcome::Done => Some(None),

@@ -117,17 +117,27 @@ pub(super) fn threads() -> u32 {
 }
 
 /// Returns the words of the calls that [`call_split`] would make in this number of threads, in order.
-pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32) -> Vec<Vec<u64>> {
+///
+/// With one thread, a range of several steps has two parts, which meet at a place that `cut`, any number, determines: the result of a kernel
+/// must not depend on the parts.
+pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32, cut: u64) -> Vec<Vec<u64>> {
     let Some(Range { begin: at }) = range else { return vec![words.to_vec()] };
     let (begin, end) = (words[at].cast_signed(), words[at + 1].cast_signed());
-    let threads = i64::from(threads).min(end.saturating_sub(begin)).max(1);
-    let of = |thread| {
-        let (first, last) = part(begin, end, thread, threads);
+    let length = end.saturating_sub(begin);
+    let of = |(first, last): (i64, i64)| {
         let mut words = words.to_vec();
         (words[at], words[at + 1]) = (first.cast_unsigned(), last.cast_unsigned());
         words
     };
-    if threads == 1 { vec![words.to_vec()] } else { (0..threads).map(of).collect() }
+    if length <= 1 {
+        return vec![words.to_vec()];
+    }
+    if threads <= 1 {
+        let middle = begin.saturating_add_unsigned(1 + cut % (length - 1).unsigned_abs());
+        return [(begin, middle), (middle, end)].map(of).into();
+    }
+    let threads = i64::from(threads).min(length);
+    (0..threads).map(|thread| of(part(begin, end, thread, threads))).collect()
 }
 
 #[expect(unsafe_code, reason = "the caller vouches for the arguments")]
@@ -181,6 +191,21 @@ mod tests {
                 assert!(parts.windows(2).all(|pair| pair[0].1 == pair[1].0), "{parts:?}");
             }
         }
+    }
+
+    #[test]
+    fn one_thread_has_two_parts_wherever_they_meet() {
+        for cut in 0..20 {
+            let parts = calls(&[9, 3, 8], Range::of(1, 3).ok(), 1, cut);
+            let middle = parts[0][2];
+            assert!((4..8).contains(&middle), "{parts:?}");
+            assert_eq!(parts, [[9, 3, middle], [9, middle, 8]]);
+        }
+        for (begin, end) in [(3, 4), (3, 3), (4, 3)] {
+            assert_eq!(calls(&[begin, end], Range::of(0, 2).ok(), 1, 7), [[begin, end]]);
+        }
+        assert_eq!(calls(&[0, 7], Range::of(0, 2).ok(), 3, 7), [[0, 2], [2, 4], [4, 7]]);
+        assert_eq!(calls(&[0, 7], None, 3, 7), [[0, 7]]);
     }
 
     #[test]
