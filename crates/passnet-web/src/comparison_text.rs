@@ -1,6 +1,6 @@
 //! Two runs side by side as tables for a terminal.
 
-use passnet_record::{TextReport, TextTable};
+use passnet_record::{TextReport, TextTable, counted};
 use passnet_score::{Change, GraphChange, RunComparison, ScoreChange};
 
 /// Graphs listed for each kind of change.
@@ -20,7 +20,7 @@ pub fn comparison_report(comparison: &RunComparison) -> TextReport {
     let mut report = TextReport::default();
     report.table(scores(comparison));
     let counts = KINDS.map(|(change, name)| format!("{} {name}", comparison.count(change)));
-    report.text(format!("\n{} graphs in both: {}", comparison.graphs.len(), counts.join(", ")));
+    report.text(format!("\n{} in both: {}", counted(comparison.graphs.len(), "graph"), counts.join(", ")));
     for (change, name) in KINDS {
         let mut graphs: Vec<&GraphChange> = comparison.graphs.iter().filter(|graph| graph.change == change).collect();
         // Logarithm: half and double are changes of the same size.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use passnet_dataset::open_suite;
 use passnet_eval::{Submission, run_suite};
 use passnet_record::{AuthorSpec, Device, RunMetadata, counted};
-use passnet_run::{Suite, archive::score_run, plain_name, remove_run};
+use passnet_run::{RunLog, StoreError, Suite, archive::score_run, plain_name, remove_run};
 
 use super::{
     authors::{check_author_of_bench, create_for_bench, label, write_submission},
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     if args.fresh {
         remove_run(&directory)?;
     }
+    refuse_run_of_another_author(&directory, &args.author)?;
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     // Before this line an interrupt ends the process, because there are no results to keep.
     let stop = prompt_stop_flag()?;
@@ -55,6 +56,17 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     interrupted()
+}
+
+/// Fails if the directory has a run of another author: passes may take minutes to write, and only then would the run's header differ.
+fn refuse_run_of_another_author(directory: &Path, author: &AuthorSpec) -> Result<()> {
+    // A damaged log is reported where it is opened.
+    let Ok(log) = RunLog::read(directory) else { return Ok(()) };
+    if log.header.author == *author {
+        return Ok(());
+    }
+    let (path, before, now) = (directory.to_owned(), log.header.author.to_string(), author.to_string());
+    Err(usage(StoreError::Mismatch { path, what: "author".to_owned(), before, now }.to_string()))
 }
 
 /// Returns `runs/SUITE-AUTHOR-DEVICE`, without special characters.

@@ -29,7 +29,13 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
     let mut findings = Vec::new();
     for directory in &args.directories {
         if !directory.is_dir() {
-            return Err(usage(format!("{}: there is no such pass directory", directory.display())));
+            let path = directory.display();
+            let message = if directory.is_file() {
+                format!("{path}: a file and no pass directory; name the folder that it is in")
+            } else {
+                format!("{path}: there is no such pass directory")
+            };
+            return Err(usage(message));
         }
         let (of_directory, found) = read_dir(directory).with_context(|| directory.display().to_string())?;
         // Several directories may have files of the same name.

@@ -64,7 +64,7 @@ fn wrong_and_damaged_files_are_wrong_use() {
     std::fs::create_dir(&cut).unwrap();
     std::fs::write(folder.path().join("cut/run.jsonl.zst"), b"\x28\xb5\x2f\xfd").unwrap();
 
-    check(&["lint", &file], 2, &["a file: there is no such pass directory"]);
+    check(&["lint", &file], 2, &["a file: a file and no pass directory"]);
     check(&["bench", "run", &file, "--author", "eager"], 2, &["a file: not a suite"]);
     for reader in [["report", &cut].as_slice(), &["score", &cut], &["bundle", &cut], &["plot", &cut, "--out", &empty]] {
         check(reader, 2, &["cut", "damaged or cut short", "--fresh"]);
