@@ -30,6 +30,7 @@ from passnet._compile.layout import Assigned, Layout, LayoutError, Leaf, Refille
 from passnet._compile.outputs import output_layouts
 from passnet._compile.outside import reason_outside
 from passnet._compile.refused import refusal_of
+from passnet._summary import message_and_line
 
 # Largest number of elements of an argument that may be a counter.
 _COUNTER = 256
@@ -125,7 +126,7 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     except Exception as error:
         if recorder.has_run:
             raise
-        reason = recorder.refusal or f"Dynamo cannot capture the call as one graph: {_first_line(error)}"
+        reason = recorder.refusal or f"Dynamo cannot capture the call as one graph: {message_and_line(error)}"
         raise NotCapturedError(reason, may_pass=recorder.refusal is None) from error
     finally:
         torch._dynamo.reset_code(function.__code__)
@@ -164,11 +165,6 @@ def _entry(model: Callable[..., Any]) -> types.FunctionType:
     code = call.__code__.replace(co_firstlineno=next(_numbers))
     # It also has its own globals, because Dynamo adds compiled functions to them.
     return types.FunctionType(code, {"__name__": __name__, "__builtins__": builtins}, "call", None, call.__closure__)
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 @dataclass
