@@ -259,6 +259,7 @@ def test_code_that_no_graph_can_hold_runs_through_torch_compile():
         assert len(seen) == number and model.calls == number
     first, second = compiled.report().eager
     assert first.startswith("not one graph, tried again") and second.startswith("not one graph, run by torch.compile")
+    assert f"({__file__}:" in first
 
 
 @torch.no_grad()
