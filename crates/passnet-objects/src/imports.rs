@@ -127,6 +127,8 @@ const OPENMP: &[&str] = &[
 ];
 
 const COMPILER: &[&str] = &[
+    "__divdc3",
+    "__divsc3",
     "__divti3",
     "__fixdfti",
     "__fixsfti",
@@ -137,7 +139,9 @@ const COMPILER: &[&str] = &[
     "__floatuntidf",
     "__floatuntisf",
     "__modti3",
+    "__muldc3",
     "__muloti4",
+    "__mulsc3",
     "__multi3",
     "__udivmodti4",
     "__udivti3",
@@ -186,6 +190,12 @@ pub(crate) fn advice(name: &str) -> &'static str {
         "_ZSt7nothrow" => {
             "`std::stable_sort`, `std::inplace_merge` and `std::stable_partition` use it; call `std::sort` with a comparison \
              that decides ties, or keep the values in a second `std::vector`"
+        }
+        _ if name.contains("_Rb_tree") || name.contains("_Prime_rehash") => {
+            "`std::map`, `std::set` and hash tables use code of the C++ library; use a sorted `std::vector` and `std::lower_bound`"
+        }
+        _ if name.contains("basic_string") => {
+            "`std::string` uses code of the C++ library; use numbers or arrays of characters"
         }
         "__tls_get_addr" => "thread-local variables outlive the call; keep values in locals",
         "_GLOBAL_OFFSET_TABLE_" | "__dso_handle" => {
