@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from passnet._backend.omitted import note_omitted
+from passnet._backend.process_lock import compiling
 from passnet._passes.errors import PassError
 from passnet._passes.load import PassDirectory
 
@@ -14,7 +15,8 @@ def load_directory(path: str) -> PassDirectory:
     if not os.path.isdir(path):
         raise PassError("import", None, f"there is no pass directory `{path}`")
     try:
-        directory = PassDirectory.load(path)
+        with compiling:
+            directory = PassDirectory.load(path)
     except PassError as error:
         raise PassError(error.stage, error.rule, f"pass directory `{path}`: {error}") from error.__cause__
     for rule in directory.passes:

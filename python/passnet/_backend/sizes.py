@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,8 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from passnet._backend.modes import enters_mode
+from passnet._backend.process_lock import compiling
+from passnet._backend.saved_tensors import has_hooks
 from passnet._summary import summary
 from passnet.kernels._errors import is_fatal
 
@@ -66,7 +67,6 @@ class Sized:
         self.report = report
         self._known: dict[tuple[Any, ...], Run] = {}
         self._last: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=LIMIT)
-        self._lock = threading.Lock()
         self._numbers = [
             place
             for place, node in enumerate(node for node in module.graph.nodes if node.op == "placeholder")
@@ -74,6 +74,9 @@ class Sized:
         ]
 
     def __call__(self, *values: Any) -> Any:
+        if has_hooks():
+            # A checkpoint calls the graph twice with the same sizes. The second call must not be the first compiled one.
+            return self.plain(*values)
         key = tuple(
             (value.shape, value.stride()) if isinstance(value, torch.Tensor) else (type(value), value)
             for value in values
@@ -82,7 +85,7 @@ class Sized:
         key += tuple(values[place].item() for place in self._numbers)
         run = self._known.get(key)
         if run is None:
-            with self._lock:
+            with compiling:
                 run = self._known.get(key) or self._new(key, values)
         return run(*values)
 

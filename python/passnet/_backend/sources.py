@@ -7,17 +7,16 @@ import hashlib
 import linecache
 import os
 import sys
-import threading
 import types
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from passnet._backend.omitted import note_omitted
+from passnet._backend.process_lock import compiling
 from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet.kernels._errors import KernelCompileError
 
-_lock = threading.Lock()
 _passes: dict[str, Pass | str] = {}
 
 
@@ -26,7 +25,7 @@ def load_passes(texts: Sequence[tuple[str, str]]) -> tuple[list[Pass], list[str]
 
     Equal texts share one module and its kernels.
     """
-    with _lock:
+    with compiling:
         digests = {hashlib.sha256(text.encode()).hexdigest()[:24]: named for named in texts for text in [named[1]]}
         new = {digest: named for digest, named in digests.items() if digest not in _passes}
         # Compilers run in parallel. The longest texts take the most time and come first, so that no core has one of them at the end alone.

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import operator
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from passnet._backend.cache import Store
 from passnet._backend.compare import other_kinds
 from passnet._backend.fallback import Refusals
 from passnet._backend.precision import copies
+from passnet._backend.process_lock import compiling
 from passnet._backend.regions import (
     Judge,
     Region,
@@ -99,7 +99,7 @@ class Stages:
 
     def differentiable(self, module: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]:
         """Returns the graph as a function whose results have gradients. Compiled stages compute results and gradients."""
-        with _without_donated_buffers():
+        with compiling, _without_donated_buffers():
             return aot_module_simplified(
                 without_idle_dropouts(module),
                 list(example),
@@ -151,14 +151,12 @@ class Stage:
         self.options = options
         self.report = report
         self.run: Run | None = None
-        self._lock = threading.Lock()
 
     def __call__(self, values: list[Any]) -> Sequence[Any]:
         run = self.run
         if run is None:
-            # Several threads may make the first call at the same time. Only one of them may compile and
-            # report.
-            with self._lock:
+            # Several threads may make the first call at the same time. Only one of them may compile and report.
+            with compiling:
                 run = self.run = self.run or self._compiled(values)
         return run(values)
 
@@ -287,7 +285,7 @@ def _without_donated_buffers() -> Iterator[None]:
     """A context in which AOTAutograd marks no saved tensor as memory that the backward may overwrite.
 
     With such marks, AOTAutograd refuses a second backward (`retain_graph`). Its option for them is read again when the backward
-    runs, so it cannot be set for one function. Compilations in other threads only lose some reuse of memory.
+    runs, so it cannot be set for one function. The caller holds the lock of compilation, as other compilations by Dynamo do.
     """
     places = [module for name in _LOWERING if hasattr(module := sys.modules.get(name), _COLLECT)]
     saved = [getattr(module, _COLLECT) for module in places]

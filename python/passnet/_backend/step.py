@@ -16,6 +16,7 @@ from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.effects import effects_of
 from passnet._backend.precision import copies, is_as_precise
 from passnet._backend.regions import fork_random
+from passnet._backend.saved_tensors import without_hooks
 from passnet._summary import summary
 from passnet.kernels._errors import is_fatal
 
@@ -62,8 +63,8 @@ class Step:
     def take(self, run: Run, *, exact: bool = False) -> tuple[list[Any], list[Any]]:
         """Runs a step. Returns the results, and then the gradients of the arguments followed by the arguments that were written to."""
         given, starts = self.arguments(exact=exact)
-        # Each step begins with the same random numbers.
-        with fork_random(given):
+        # Each step begins with the same random numbers. A checkpoint around the call must not count the tensors of this step as its own.
+        with without_hooks(), fork_random(given):
             results = list(run(*given))
             ends = [value for value in results if isinstance(value, torch.Tensor) and value.requires_grad]
             gradients: Sequence[Any] = ()
@@ -106,15 +107,28 @@ class CheckedSteps:
         self.compiled = compiled
         self.left = left
         self.run: Run | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_deciding = False
 
     def __call__(self, *values: Any) -> Sequence[Any]:
         run = self.run
         if run is None:
-            # Several threads may make the first call at the same time.
-            with self._lock:
-                run = self.run = self.run or self._decided(values)
+            run = self._first(values)
         return run(*values)
+
+    def _first(self, values: Sequence[Any]) -> Run:
+        """Returns the function for a call before the decision is known. Several threads may make the first call at the same time."""
+        with self._lock:
+            if self._is_deciding:
+                # The comparison itself calls this function, for example by a hook in the backward.
+                return self.plain
+            if self.run is None:
+                self._is_deciding = True
+                try:
+                    self.run = self._decided(values)
+                finally:
+                    self._is_deciding = False
+            return self.run
 
     def _decided(self, values: Sequence[Any]) -> Run:
         try:

@@ -23,7 +23,6 @@ from passnet._compile.collection import without_old_objects
 from passnet._compile.entry import MISS, Entry, checked, facts_of, joined, make_entry, make_model_entry
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
-from passnet._compile.frames import without_errors
 from passnet._compile.graphs import Pool
 from passnet._compile.inference import build_inference
 from passnet._compile.methods import caller_of, is_method
@@ -32,9 +31,9 @@ from passnet._compile.outside import Changing, reason_outside
 from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
 from passnet._compile.training import build_training
+from passnet._compile.uncaptured import run_uncaptured
 from passnet._passes.load import Pass
 from passnet._warning import warn
-from passnet.backend import Backend
 from passnet.kernels._errors import is_fatal
 
 # Methods of modules that return the module.
@@ -348,11 +347,12 @@ class Compiled:
         self._count(f"not one graph, run by torch.compile: {reason}")
         if self._dynamo is not None:
             return
-        backend = Backend(
-            [], falls_back=True, verify=self.options.verify, store=self._store, author=self.options.author is not None
-        )
-        backend.passes = self._known
-        self._dynamo = without_errors(torch.compile(self.model, backend=backend))
+        self._dynamo = run_uncaptured(self.model, self._known, self.options, self._store, self._prefer_model)
+
+    def _prefer_model(self, reason: str, entry: Entry) -> None:
+        """Adds an entry that runs the model for a kind of call that is not one graph."""
+        self._count(reason)
+        self._entries = (*self._entries, entry)
 
     def _graph_pool(self) -> Pool | None:
         if self._pool is None and self.options.cuda_graphs and torch.cuda.is_available():

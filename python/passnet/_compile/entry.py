@@ -12,6 +12,7 @@ from torch._C._dynamo import guards
 from torch.autograd import forward_ad
 
 from passnet import _native
+from passnet._backend.saved_tensors import top_hooks
 from passnet._compile.capture import Captured
 from passnet._compile.facts import buffers_and_modes
 from passnet._compile.layout import Assigned, Code, Constant, Layout, Leaf, Refilled
@@ -61,6 +62,9 @@ def make_entry(
         f"not {code.name(torch._C._len_torch_function_stack)}()",
         f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
     ]
+    if torch.is_grad_enabled():
+        # `reason_outside` has the reason. With gradients disabled, nothing is saved.
+        native.append(f"{code.name(top_hooks)}(True) is None")
     native += _offsets(captured)
     if types := _types(captured):
         native.append(f"{code.name(types)}()")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from passnet._backend.cache import Store
 from passnet._backend.modes import autocast_devices
+from passnet._backend.process_lock import compiling
 from passnet._compile.autocast import disabled, run_without, write_casts
 from passnet._compile.build import Built, build
 from passnet._compile.capture import Captured
@@ -21,6 +22,11 @@ def build_inference(
 
     Raises `ImplicitCastError` if the casts cannot be written into the graph.
     """
+    with compiling:
+        return _build(captured, known, options, store, pool)
+
+
+def _build(captured: Captured, known: Sequence[Pass], options: Options, store: Store, pool: Pool | None) -> Built:
     if not autocast_devices():
         return build(captured, known, options, store, pool)
     weights = write_casts(captured)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from passnet._backend.saved_tensors import has_hooks
+
 
 def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
     """Returns the reason why a call cannot be compiled under the current modes of PyTorch or with these arguments; None if it can be."""
@@ -17,6 +19,9 @@ def reason_outside(tensors: Sequence[torch.Tensor]) -> str | None:
         return "`torch.jit.trace` records the operations"
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "a transform of torch.func is active"
+    if has_hooks():
+        # A checkpoint calls the model again for the backward. Both calls must save the same tensors, so both run the model.
+        return "hooks get the tensors that are saved for the backward, such as those of a checkpoint"
     if forward_ad._current_level >= 0:
         return "a gradient is required in forward mode"
     if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):

@@ -12,6 +12,7 @@ from torch.autograd.graph import Node, get_gradient_edge
 from passnet._backend.cache import Store
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import fork_random
+from passnet._backend.saved_tensors import without_hooks
 from passnet._backend.stages import Stages
 from passnet._backend.step import Step
 from passnet._backend.stopwatch import compare_times
@@ -91,7 +92,7 @@ def _has_whole_result(module: torch.fx.GraphModule, step: Step) -> bool:
     """
     given, leaves = step.arguments()
     starts = {get_gradient_edge(value).node for value in leaves}
-    with fork_random(given):
+    with without_hooks(), fork_random(given):
         results = module.forward(*given)
     ends = [value.grad_fn for value in results if isinstance(value, torch.Tensor) and value.grad_fn is not None]
     reached = [_nodes_before(end) & starts for end in ends]

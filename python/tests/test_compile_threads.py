@@ -1,0 +1,107 @@
+"""First calls of compiled models in several threads at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import passnet
+import passnet.backend
+from compiling import VERSION
+
+pytestmark = pytest.mark.skipif(
+    VERSION < (2, 15),
+    reason="with PyTorch 2.11, the process crashes when Dynamo compiles in a second thread, with any backend",
+)
+
+passnet.backend.register()
+
+THREADS = 4
+# Seconds after which a call counts as a deadlock.
+DEADLOCK = 240
+
+
+def together(work: Callable[[int], Any]) -> None:
+    """Calls a function in several threads at the same time, with the number of the thread. Raises the first exception."""
+    barrier = threading.Barrier(THREADS)
+    faults: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            barrier.wait(DEADLOCK)
+            work(number)
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLOCK)
+    assert not any(thread.is_alive() for thread in threads), "deadlock"
+    if faults:
+        raise faults[0]
+
+
+def mlp(width: int) -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(16, width), torch.nn.GELU(), torch.nn.Linear(width, 16))
+
+
+def step(run: Callable[..., torch.Tensor], model: torch.nn.Module, rows: int = 4) -> None:
+    x = torch.randn(rows, 16)
+    found, expected = run(x), model(x)
+    torch.testing.assert_close(found, expected)
+    parameters = list(model.parameters())
+    grads = [torch.autograd.grad(value.square().sum(), parameters) for value in (found, expected)]
+    torch.testing.assert_close(*grads)
+
+
+def check_process() -> None:
+    """The process is as it was: no trace has left a patch behind."""
+    assert torch.fx._symbolic_trace.CURRENT_PATCHER is None
+    assert torch.nn.Module.__call__.__name__ == "_wrapped_call_impl"
+    assert not hasattr(torch.nn.Module.__call__, "__fx_already_patched")
+    # Without the reset, the models of the threads count for Dynamo's limit of compilations.
+    torch._dynamo.reset()
+    torch.compile(mlp(8), backend="eager", fullgraph=True)(torch.randn(4, 16))
+
+
+@pytest.mark.filterwarnings("error:.*AOTAutograd cannot")
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_backend_trains_first_in_several_threads(shared: bool, tmp_path):
+    torch._dynamo.reset()
+    options = {"cache_dir": str(tmp_path)}
+    models = [mlp(40 + number) for number in range(1 if shared else THREADS)]
+    compiled = [torch.compile(model, backend="passnet", options=options) for model in models]
+    together(lambda number: step(compiled[number % len(models)], models[number % len(models)]))
+    check_process()
+    for run, model in zip(compiled, models, strict=True):
+        step(run, model)
+
+
+@pytest.mark.filterwarnings("error:.*AOTAutograd cannot")
+def test_models_and_the_backend_train_first_in_several_threads(tmp_path):
+    """`passnet.compile` captures under a lock of its own, and its regions are compiled under the lock of Dynamo."""
+    torch._dynamo.reset()
+    models = [mlp(50 + number) for number in range(THREADS)]
+    compilers = [
+        lambda model: passnet.compile(model, cache_dir=tmp_path),
+        lambda model: torch.compile(model, backend="passnet", options={"cache_dir": str(tmp_path)}),
+        lambda model: torch.compile(model, backend="aot_eager"),
+        lambda model: torch.compile(model, backend="passnet", dynamic=True, options={"cache_dir": str(tmp_path)}),
+    ]
+    compiled = [compiler(model) for compiler, model in zip(compilers, models, strict=True)]
+
+    def work(number: int) -> None:
+        for rows in (4, 4, 5, 5):
+            step(compiled[number], models[number], rows)
+            with torch.no_grad():
+                x = torch.randn(rows, 16)
+                torch.testing.assert_close(compiled[number](x), models[number](x))
+
+    together(work)
+    check_process()
