@@ -12,7 +12,7 @@ use std::{
 use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
-use crate::inputs::{AllInputs, Content, InputError, byte_size, fill_among};
+use crate::inputs::{AllInputs, Content, GraphFacts, InputError, byte_size, fill_among};
 
 /// Alignment of each tensor inside a block, in bytes. PyTorch's CPU allocator has the same alignment, so vector loads take as long as
 /// they do outside the referee.
@@ -47,15 +47,16 @@ pub(crate) struct InputBlock {
 }
 
 impl InputBlock {
-    /// Makes one set of values per entry of `contents` (seed and kind), all in one block.
+    /// Makes one set of values per entry of `contents` (seed and kind), all in one block, for any graph and by the published rules.
+    #[cfg(test)]
     pub(crate) fn new(metas: &[TensorMeta], contents: &[(u64, Content)], limit: u64) -> Result<Self, BlockError> {
-        Self::with_constants(metas, &[], contents, limit)
+        Self::of_graph(metas, &GraphFacts::default(), contents, limit)
     }
 
-    /// Makes a block as [`InputBlock::new`] does, for a graph with these constants.
-    pub(crate) fn with_constants(
+    /// Makes one set of values per entry of `contents` (seed and kind), all in one block.
+    pub(crate) fn of_graph(
         metas: &[TensorMeta],
-        constants: &[f64],
+        facts: &GraphFacts,
         contents: &[(u64, Content)],
         limit: u64,
     ) -> Result<Self, BlockError> {
@@ -74,7 +75,7 @@ impl InputBlock {
         }
         let file = memory_file()?;
         file.set_len(end)?;
-        let all = AllInputs::of(metas, constants);
+        let all = AllInputs::of(metas, facts);
         for (&(seed, content), start) in contents.iter().zip((0..).step_by(stride.max(1) as usize)) {
             for (number, (meta, layout)) in metas.iter().zip(&first).enumerate() {
                 write(&file, &fill_among(meta, number, seed, content, all)?, start + layout.offset)?;

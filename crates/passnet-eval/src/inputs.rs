@@ -1,9 +1,16 @@
 //! Values of a graph's inputs, made from the metadata of its sample. The rules are in `docs/reference/inputs.md`.
 
+mod bounded;
 mod content;
 mod discrete;
+mod error;
+mod facts;
+mod integers;
+mod lines;
 mod non_finite;
 mod outliers;
+mod parts;
+mod quantities;
 mod real;
 mod rows;
 mod rule;
@@ -13,55 +20,22 @@ mod steps;
 use std::num::NonZero;
 
 pub use content::{Content, UnknownContent};
-use discrete::common_indices;
-pub(crate) use discrete::is_fixed;
+pub(crate) use discrete::{has_columns, is_discrete};
+pub use error::InputError;
+pub(crate) use facts::{AllInputs, Construction, GraphFacts};
 use half::{bf16, f16};
+use integers::{integer_range, uniform};
+use parts::Sums;
+pub(crate) use parts::{ADDENDS, Parts, ValueBounds};
 use passnet_record::{DType, TensorMeta, TensorValue};
-pub(crate) use real::rounded;
 use real::{Real, literal};
 use rule::FloatRule;
 pub(crate) use rule::is_drawn;
-pub(crate) use steps::constants_of;
 
 use crate::philox::{BATCH, Stream};
 
 /// Tensors with more elements than this are filled by several threads.
 const PARALLEL_ELEMENTS: usize = 1 << 20;
-
-/// Metadata from which no values can be made.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum InputError {
-    /// The size does not fit the address space.
-    #[error("input `{name}`: a tensor of shape {shape:?} has more bytes than can be addressed")]
-    TooLarge {
-        /// Parameter name.
-        name: String,
-        /// Shape of the tensor.
-        shape: Vec<u64>,
-    },
-    /// The number of literals differs from the number of elements of the shape.
-    #[error("input `{name}`: `data` has {found} values, shape {shape:?} needs {expected}")]
-    DataLength {
-        /// Parameter name.
-        name: String,
-        /// Shape of the tensor.
-        shape: Vec<u64>,
-        /// Number of elements of the shape.
-        expected: u64,
-        /// Number of literals.
-        found: usize,
-    },
-    /// `min_val` is above `max_val`, or one of them is NaN.
-    #[error("input `{name}`: no integer lies in [{min}, {max}]; correct min_val and max_val")]
-    EmptyRange {
-        /// Parameter name.
-        name: String,
-        /// `min_val`.
-        min: f64,
-        /// `max_val`.
-        max: f64,
-    },
-}
 
 /// Returns the number of bytes of a tensor.
 ///
@@ -73,36 +47,19 @@ pub fn byte_size(meta: &TensorMeta) -> Result<usize, InputError> {
     bytes.ok_or_else(|| InputError::TooLarge { name: meta.name.clone(), shape: meta.shape.clone() })
 }
 
-/// Properties of all inputs of a graph. Some contents of an input depend on the others.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct AllInputs<'a> {
-    metas: &'a [TensorMeta],
-    /// Number of valid indices in all dimensions.
-    indices: i64,
-    /// True if a tensor of random values has more than one row.
-    has_rows: bool,
-    /// Constants of the graph.
-    constants: &'a [f64],
-}
-
-impl<'a> AllInputs<'a> {
-    pub(crate) fn of(metas: &'a [TensorMeta], constants: &'a [f64]) -> Self {
-        Self {
-            metas,
-            indices: common_indices(metas),
-            has_rows: metas.iter().any(|meta| is_drawn(meta) && rows::has_rows(meta)),
-            constants,
-        }
-    }
-}
-
-/// Makes the values of the only input of a graph, contiguous and row-major. They depend only on the seed, the name, the metadata and the
-/// content.
+/// Makes the values of the only input of a graph by the published rules, contiguous and row-major. They depend only on the seed, the name,
+/// the metadata and the content.
 ///
 /// # Errors
 /// If the metadata contradicts itself.
 pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, InputError> {
-    fill_among(meta, 0, seed, content, AllInputs::of(std::slice::from_ref(meta), &[]))
+    fill_among(meta, 0, seed, content, AllInputs::of(std::slice::from_ref(meta), &GraphFacts::default()))
+}
+
+/// Makes random values of an input as [`fill`] does, in the construction of timed contents.
+pub(crate) fn fill_timed(meta: &TensorMeta, seed: u64) -> Result<Vec<u8>, InputError> {
+    let facts = GraphFacts { construction: Construction::Timed, ..GraphFacts::default() };
+    fill_among(meta, 0, seed, Content::Random, AllInputs::of(std::slice::from_ref(meta), &facts))
 }
 
 /// Makes the values of the input with the given number, as [`fill`] does.
@@ -115,12 +72,18 @@ pub(crate) fn fill_among(
 ) -> Result<Vec<u8>, InputError> {
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
-    let changes = content.is_discrete() && is_fixed(meta);
+    let changes = content.is_discrete() && is_discrete(meta);
     if meta.dtype.is_int()
-        && let (Some(min), Some(max), false) = (meta.min_val, meta.max_val, changes)
+        && let Some(range) = integer_range(meta)
     {
-        fill_range(meta, stream, (min, max), &mut out)?;
-        return Ok(out);
+        let range = range?;
+        if !changes {
+            fill_range(meta, stream, range, &mut out);
+            return Ok(out);
+        } else if range.0 < range.1 {
+            bounded::fill(meta, seed, content, all, range, &mut out);
+            return Ok(out);
+        }
     }
     if let Some(data) = &meta.data {
         let expected = meta.numel().unwrap_or(u64::MAX);
@@ -130,15 +93,15 @@ pub(crate) fn fill_among(
         }
     }
     if changes {
-        discrete::fill(meta, stream, content, all.indices, &mut out);
+        discrete::fill(meta, stream, content, all, &mut out);
         return Ok(out);
     }
     match meta.dtype {
-        DType::Float64 => fill_real::<f64>(meta, seed, content, all, &mut out),
-        DType::Float32 => fill_real::<f32>(meta, seed, content, all, &mut out),
-        DType::Float16 => fill_real::<f16>(meta, seed, content, all, &mut out),
-        DType::BFloat16 => fill_real::<bf16>(meta, seed, content, all, &mut out),
-        _ => fill_by_type(meta, stream, content, &mut out),
+        DType::Float64 => fill_real::<f64>(meta, seed, content, all, &mut out)?,
+        DType::Float32 => fill_real::<f32>(meta, seed, content, all, &mut out)?,
+        DType::Float16 => fill_real::<f16>(meta, seed, content, all, &mut out)?,
+        DType::BFloat16 => fill_real::<bf16>(meta, seed, content, all, &mut out)?,
+        _ => fill_by_type(meta, seed, content, all, &mut out),
     }
     if meta.dtype.is_float() && outliers::has_outliers(content, number, seed, all.metas) {
         outliers::change(meta, seed, content, &mut out);
@@ -147,11 +110,11 @@ pub(crate) fn fill_among(
     Ok(out)
 }
 
-fn fill_by_type(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
+fn fill_by_type(meta: &TensorMeta, seed: u64, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
     match meta.dtype {
-        DType::Complex64 => fill_complex::<f32>(meta, stream, content, out),
-        DType::Complex128 => fill_complex::<f64>(meta, stream, content, out),
-        DType::Bool => fill_bool(meta, stream, out),
+        DType::Complex64 => fill_complex::<f32>(meta, seed, content, all, out),
+        DType::Complex128 => fill_complex::<f64>(meta, seed, content, all, out),
+        DType::Bool => fill_bool(meta, Stream::new(seed, &meta.name), out),
         _ => fill_literal_int(meta, out),
     }
 }
@@ -172,30 +135,15 @@ fn in_parallel(out: &mut [u8], element: usize, fill: impl Fn(u64, &mut [u8]) + S
     });
 }
 
-/// Fills `out` with integers that are uniform between two bounds, both included.
-fn fill_range(meta: &TensorMeta, stream: Stream, (min, max): (f64, f64), out: &mut [u8]) -> Result<(), InputError> {
-    let (low, high) = (min.ceil() as i128, max.floor() as i128);
-    let bits = meta.dtype.size() as u32 * 8;
-    let (least, most) = match meta.dtype {
-        DType::UInt8 => (0, 255),
-        _ => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
-    };
-    let (low, high) = (low.max(least), high.min(most));
-    if low > high || min.is_nan() || max.is_nan() {
-        return Err(InputError::EmptyRange { name: meta.name.clone(), min, max });
-    }
-    let count = (high - low + 1) as u128;
+/// Fills `out` with integers that are uniform in a range, both ends included.
+fn fill_range(meta: &TensorMeta, stream: Stream, range: (i128, i128), out: &mut [u8]) {
     let size = meta.dtype.size();
     in_parallel(out, size, |first, part| {
         for (i, element) in (first..).zip(part.chunks_mut(size)) {
             let [a, b, ..] = stream.group(i);
-            let word = u128::from(u64::from(a) | u64::from(b) << 32);
-            // The high half of the product is uniform in 0..count up to count / 2^64.
-            let value = low + ((word * count) >> 64) as i128;
-            element.copy_from_slice(&value.to_le_bytes()[..size]);
+            element.copy_from_slice(&uniform(range, [a, b]).to_le_bytes()[..size]);
         }
     });
-    Ok(())
 }
 
 fn fill_literal_int(meta: &TensorMeta, out: &mut [u8]) {
@@ -227,9 +175,21 @@ fn fill_bool(meta: &TensorMeta, stream: Stream, out: &mut [u8]) {
     });
 }
 
-fn fill_real<R: Real>(meta: &TensorMeta, seed: u64, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+fn fill_real<R: Real>(
+    meta: &TensorMeta,
+    seed: u64,
+    content: Content,
+    all: AllInputs<'_>,
+    out: &mut [u8],
+) -> Result<(), InputError> {
     let stream = Stream::new(seed, &meta.name);
-    let rule = FloatRule { constants: all.constants, ..FloatRule::of(meta, content) };
+    let rule = FloatRule { constants: &all.facts.floats, ..FloatRule::of(meta, content) };
+    let has_parts = all.facts.construction == Construction::Timed && is_drawn(meta) && rule.keeps_random();
+    let parts = if has_parts { Parts::of(meta) } else { None };
+    let sums = match &parts {
+        Some(parts) => Some(Sums::new(parts, fill(&parts.addends_of(meta), seed, Content::Random)?, seed)),
+        None => None,
+    };
     in_parallel(out, R::SIZE, |first, part| {
         let mut normals = [[0.0; 4]; BATCH];
         for (batch, elements) in (0..).zip(part.chunks_mut(4 * BATCH * R::SIZE)) {
@@ -237,9 +197,16 @@ fn fill_real<R: Real>(meta: &TensorMeta, seed: u64, content: Content, all: AllIn
             if rule.draws() {
                 stream.fill_normals(group, &mut normals);
             }
+            if let Some(sums) = &sums {
+                sums.fill::<R>(group * 4, normals.as_flattened(), elements);
+            }
             let values = (group * 4..).zip(normals.as_flattened());
             for ((index, &normal), element) in values.zip(elements.chunks_exact_mut(R::SIZE)) {
-                R::store(rule.value::<R>(index, normal), element);
+                let value = match sums {
+                    Some(_) => rule.of_random::<R>(R::load(element), normal),
+                    None => rule.value::<R>(index, normal),
+                };
+                R::store(value, element);
             }
         }
     });
@@ -254,15 +221,23 @@ fn fill_real<R: Real>(meta: &TensorMeta, seed: u64, content: Content, all: AllIn
         let inside = |value| rule.within((value - rule.mean) * segments::FACTOR + rule.mean + shift, 0.0, 100.0);
         segments::change::<R>(meta, seed, out, inside);
     }
+    Ok(())
 }
 
-/// Fills a complex tensor: real parts as for a real type, imaginary parts zero.
-fn fill_complex<R: Real>(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
-    let rule = FloatRule::of(meta, content);
+/// Fills a complex tensor. Real parts, and the imaginary parts of drawn tensors, are as for a real type. The imaginary parts of constants and
+/// literals are those of a constant of zero. By the published rules, all imaginary parts are zero.
+fn fill_complex<R: Real>(meta: &TensorMeta, seed: u64, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+    let constant = TensorMeta { mean: None, std: Some(0.0), data: None, min_val: None, max_val: None, ..meta.clone() };
+    let is_drawn = meta.data.is_none() && meta.std != Some(0.0);
+    let rules = [meta, if is_drawn { meta } else { &constant }].map(|meta| FloatRule::of(meta, content));
+    let streams = [Stream::new(seed, &meta.name), Stream::new(seed, &format!("{} imaginary parts", meta.name))];
+    let parts = if all.facts.construction == Construction::Timed { 2 } else { 1 };
     in_parallel(out, 2 * R::SIZE, |first, part| {
         for (i, element) in (first..).zip(part.chunks_mut(2 * R::SIZE)) {
-            let normal = stream.normals(i / 4)[(i % 4) as usize];
-            R::store(rule.value::<R>(i, normal), &mut element[..R::SIZE]);
+            for ((rule, stream), number) in rules.iter().zip(&streams).zip(element.chunks_mut(R::SIZE)).take(parts) {
+                let normal = stream.normals(i / 4)[(i % 4) as usize];
+                R::store(rule.value::<R>(i, normal), number);
+            }
         }
     });
     if content == Content::NearDuplicate && meta.data.is_none() {

@@ -2,6 +2,7 @@
 
 mod contents;
 mod layout;
+mod nan_free;
 mod pairs;
 mod tally;
 mod timed;
@@ -10,6 +11,7 @@ mod vanishing;
 pub(crate) use contents::{LooseRound, Witnesses, judge_loosely};
 pub(crate) use layout::LayoutRule;
 pub(crate) use layout::remarks;
+pub(crate) use nan_free::OutputSet;
 pub(crate) use pairs::{CallProperties, Pair, PairError, SeenInputs, pair, same_bytes};
 pub(crate) use tally::{Agreement, RoundTally};
 pub(crate) use timed::{is_suspicious, wrong_values};

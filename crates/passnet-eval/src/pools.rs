@@ -11,7 +11,7 @@ use passnet_record::{Addend, DType, Layout, Pool, TensorMeta, Windows, WorkerReq
 
 use crate::{
     block::{BlockError, InputBlock, align, memory_file, seal},
-    inputs::{Content, InputError, fill, rounded},
+    inputs::{ADDENDS, Content, InputError, Parts, ValueBounds, fill, fill_timed},
     philox::Stream,
     worker::{Worker, WorkerFault},
 };
@@ -22,17 +22,6 @@ const WINDOWS: u64 = 8192;
 const FEW_WINDOWS: u64 = 2048;
 /// Number of inputs from which on pools have [`FEW_WINDOWS`].
 const MANY_INPUTS: usize = 16;
-
-/// Number of addends, which are repeated behind their end. It is a prime number, so that no size of a dimension divides it.
-const ADDENDS: u64 = 4099;
-/// Shares of the standard deviation that values and addends have. Their squares add up to one. A value hardly depends on the value
-/// [`ADDENDS`] elements before it: their correlation is 0.08.
-const SHARES: [f64; 2] = [0.96, 0.28];
-/// Upper bound of the magnitude of a normal variate (`philox`).
-const LARGEST_NORMAL: f64 = 6.77;
-/// Factor of all standard deviations, and bound of all values (`inputs`).
-const SCALE: f64 = 0.2;
-const BOUND: f64 = 100.0;
 
 /// The pools of one measurement, sealed.
 #[derive(Debug)]
@@ -59,10 +48,13 @@ impl Pools {
             let elements = meta.numel().unwrap_or(u64::MAX).saturating_add(more);
             let shape = if more > 0 { vec![elements] } else { meta.shape.clone() };
             let parts = Some(meta).filter(|_| more > 0).and_then(Parts::of);
-            let values = TensorMeta { shape, ..parts.as_ref().map_or(meta, |parts| &parts.values).clone() };
+            let values = match &parts {
+                Some(parts) => fill(&TensorMeta { shape, ..parts.values.clone() }, seed, Content::Random)?,
+                None => fill_timed(&TensorMeta { shape, ..meta.clone() }, seed)?,
+            };
             let addends = parts.map(|parts| Ok((fill(&parts.addends, seed, Content::Random)?, parts.bounds)));
             Ok(Drawn {
-                values: fill(&values, seed, Content::Random)?,
+                values,
                 windows: more + 1,
                 addends: addends.transpose().map_err(|error: InputError| BlockError::from(error))?,
             })
@@ -206,43 +198,6 @@ struct Drawn {
     windows: u64,
     /// Values to add, and the bounds of sums.
     addends: Option<(Vec<u8>, ValueBounds)>,
-}
-
-type ValueBounds = (Option<f64>, Option<f64>);
-
-/// The two parts of an input's values. Their sums have the normal distribution of the input's rule.
-struct Parts {
-    values: TensorMeta,
-    addends: TensorMeta,
-    bounds: ValueBounds,
-}
-
-impl Parts {
-    /// Returns the parts; `None` where values are not sums, because the type is not a floating-point type or the general bound of values
-    /// takes effect.
-    fn of(meta: &TensorMeta) -> Option<Self> {
-        let (mean, std) = (meta.mean.unwrap_or(0.0), meta.std.unwrap_or(0.1));
-        let is_real = matches!(meta.dtype, DType::Float64 | DType::Float32 | DType::Float16 | DType::BFloat16);
-        let reach = mean.abs() + LARGEST_NORMAL * SCALE * std.abs() * SHARES.iter().sum::<f64>();
-        let is_open = |bound: Option<f64>| bound.is_none_or(f64::is_finite);
-        if !(is_real && reach < BOUND && is_open(meta.min_val) && is_open(meta.max_val)) {
-            return None;
-        }
-        let part = |mean, share: f64| TensorMeta {
-            mean: Some(mean),
-            std: Some(std * share),
-            min_val: None,
-            max_val: None,
-            ..meta.clone()
-        };
-        let addends =
-            TensorMeta { name: format!("{} addends", meta.name), shape: vec![ADDENDS], ..part(0.0, SHARES[1]) };
-        let rounded = |bound: f64| rounded(meta.dtype, bound.clamp(-BOUND, BOUND));
-        // Bounds that no value can reach are left out.
-        let low = meta.min_val.filter(|low| *low > -BOUND).map(rounded);
-        let high = meta.max_val.filter(|high| *high < BOUND).map(rounded);
-        Some(Self { values: part(mean, SHARES[0]), addends, bounds: (low, high) })
-    }
 }
 
 /// Returns the number of windows of each pool, for at least `calls` calls.

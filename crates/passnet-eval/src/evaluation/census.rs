@@ -9,7 +9,6 @@ use super::{
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
-    block::InputBlock,
     failure::Failure,
     inputs::Content,
     integrity,
@@ -25,8 +24,7 @@ impl GraphEvaluation<'_> {
     /// functions.
     pub(super) fn take_census(&mut self, candidate: &mut Worker) -> Result<(), Stop> {
         let seed = |number| self.seeds.seed("census", number);
-        let limit = self.machine.settings.memory_bytes;
-        let block = |number| InputBlock::new(self.sample.metas(), &[(seed(number), Content::Random)], limit);
+        let block = |number| self.inputs(&[(seed(number), Content::Random)]);
         let blocks = [block(0), block(1), block(2)];
         let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>().map_err(block_stop)?;
         let (plain, call_seed) = (Watch::default(), seed(3) >> 1);

@@ -10,10 +10,11 @@ use super::{
 use crate::{
     block::{BlockError, InputBlock},
     failure::Failure,
-    inputs::{Content, byte_size, constants_of, is_fixed},
+    inputs::{Content, byte_size, has_columns, is_discrete},
     integrity,
     judge::{
-        Agreement, CallProperties, LooseRound, Pair, RoundTally, Witnesses, judge_loosely, pair, remarks, same_bytes,
+        Agreement, CallProperties, LooseRound, OutputSet, Pair, RoundTally, Witnesses, judge_loosely, pair, remarks,
+        same_bytes,
     },
     worker::{Returned, Worker, WorkerFault},
 };
@@ -34,11 +35,19 @@ pub(super) struct Round {
     pub(super) call_seed: u64,
     /// True if the graph multiplies elements by weights of zero.
     has_zero_weights: bool,
+    /// Outputs whose integers are compared for inputs with NaN and infinities.
+    defined: OutputSet,
 }
 
 impl Round {
+    /// Returns the properties that are compared in this round. Rules for adversarial contents are those for complex numbers as a whole.
+    fn properties(&self, all: CallProperties) -> CallProperties {
+        CallProperties { parts: all.parts && self.content == Content::Random, ..all }
+    }
+
     pub(super) fn loosely(&self, correct_at: i32, is_strict: bool) -> LooseRound {
-        LooseRound { content: self.content, correct_at, has_zero_weights: self.has_zero_weights, is_strict }
+        let Self { content, has_zero_weights, defined, .. } = *self;
+        LooseRound { content, correct_at, has_zero_weights, defined, is_strict }
     }
 }
 
@@ -79,7 +88,8 @@ impl<'a> GraphEvaluation<'a> {
         let metas = self.sample.metas();
         let floats = metas.iter().filter(|meta| meta.dtype.is_float()).count();
         let adversarial = adversarial.iter().filter(|content| match content {
-            Content::Discrete | Content::Divided => metas.iter().any(is_fixed),
+            Content::Discrete | Content::Divided => metas.iter().any(is_discrete),
+            Content::Columns => metas.iter().any(has_columns),
             // With a single tensor, `outliers` asks the same.
             Content::EvenOutliers | Content::OddOutliers | Content::OtherSingleOutliers => floats > 1,
             _ => true,
@@ -91,6 +101,7 @@ impl<'a> GraphEvaluation<'a> {
         let twice = |content: &Content| std::iter::repeat_n(*content, 1 + usize::from(is_twice(content)));
         let contents = random.chain(adversarial.flat_map(twice));
         let has_zero_weights = has_zero_weights(self.sample.graph());
+        let defined = OutputSet::defined_for_nan(self.sample.graph(), metas);
         contents
             .zip(0..)
             .map(|(content, index)| {
@@ -102,7 +113,8 @@ impl<'a> GraphEvaluation<'a> {
                     _ => index,
                 };
                 let (inputs_seed, _) = self.seeds.checked_round(number);
-                Round { content, inputs_seed, call_seed: self.seeds.checked_round(index).1, has_zero_weights }
+                let call_seed = self.seeds.checked_round(index).1;
+                Round { content, inputs_seed, call_seed, has_zero_weights, defined }
             })
             .collect()
     }
@@ -116,10 +128,10 @@ impl<'a> GraphEvaluation<'a> {
         let bytes = metas.iter().try_fold(0_u64, |sum, meta| byte_size(meta).map(|size| sum + size as u64));
         let bytes = bytes.map_err(|error| block_stop(error.into()))?;
         let size = (BATCH_BYTES / bytes.max(1)).clamp(1, rounds.len() as u64) as usize;
-        let constants = constants_of(self.sample.graph());
+        let facts = self.facts();
         Ok(rounds.chunks(size).map(move |rounds| {
             let contents: Vec<_> = rounds.iter().map(|round| (round.inputs_seed, round.content)).collect();
-            InputBlock::with_constants(metas, &constants, &contents, limit).map(|block| (rounds, block))
+            InputBlock::of_graph(metas, &facts, &contents, limit).map(|block| (rounds, block))
         }))
     }
 
@@ -195,7 +207,7 @@ impl<'a> GraphEvaluation<'a> {
         // read.
         for RoundResults { set, round, expected, got } in undecided {
             let wide = self.float64(reference, set, round.call_seed)?;
-            let pairs = pair(&expected, &got, block, set, CallProperties::default())?;
+            let pairs = pair(&expected, &got, block, set, round.properties(self.values_only()))?;
             let witnesses = Witnesses { float64: wide.as_ref(), finite: None };
             let judged = judge(&round, &pairs, witnesses, tally);
             if round.content != Content::NonFinite || judged.is_ok() {
@@ -224,7 +236,7 @@ impl<'a> GraphEvaluation<'a> {
         if let Some(failure) = integrity::violation_seen(&got.outputs.notes) {
             return Err(failure.into());
         }
-        let pairs = pair(expected, got, block, *set, self.guard())?;
+        let pairs = pair(expected, got, block, *set, round.properties(self.guard()))?;
         for note in remarks(expected, got) {
             if !self.report.evidence.notes.contains(&note) {
                 self.report.evidence.notes.push(note);

@@ -16,12 +16,12 @@ use passnet_run::GraphSample;
 
 use super::stop::Stop;
 use crate::{
-    block::InputBlock,
+    block::{BlockError, InputBlock},
     candidate::{Candidate, Route},
     device::Measuring,
     error::EvalError,
     failure::{Failure, no_match},
-    inputs::{Content, byte_size},
+    inputs::{Construction, Content, GraphFacts, byte_size},
     integrity,
     judge::{CallProperties, LayoutRule},
     machine::Machine,
@@ -220,7 +220,12 @@ impl<'a> GraphEvaluation<'a> {
             Candidate::Inductor { .. } | Candidate::Compiler { .. } => LayoutRule::Dense,
             _ => LayoutRule::Same,
         };
-        CallProperties { inputs: storage, layout }
+        CallProperties { inputs: storage, layout, ..self.values_only() }
+    }
+
+    /// Returns the properties for a comparison of values alone.
+    pub(super) fn values_only(&self) -> CallProperties {
+        CallProperties { parts: self.machine.settings.mode == Mode::Sound, ..CallProperties::default() }
     }
 
     pub(super) fn take_evidence(&mut self, loaded: &LoadReport, candidate: &Worker) {
@@ -230,6 +235,20 @@ impl<'a> GraphEvaluation<'a> {
         evidence.rewritten = loaded.rewritten.clone();
         evidence.notes.extend(loaded.notes.iter().cloned().map(Remark::Worker));
         evidence.sandbox = candidate.sandbox.clone();
+    }
+
+    /// Makes inputs of the graph: one set of values per entry of `contents`.
+    pub(super) fn inputs(&self, contents: &[(u64, Content)]) -> Result<InputBlock, BlockError> {
+        InputBlock::of_graph(self.sample.metas(), &self.facts(), contents, self.machine.settings.memory_bytes)
+    }
+
+    /// Returns what the values of inputs depend on.
+    pub(super) fn facts(&self) -> GraphFacts {
+        let construction = match self.machine.settings.mode {
+            Mode::Sound => Construction::Timed,
+            Mode::Paper => Construction::Published,
+        };
+        GraphFacts::of(self.sample.graph(), construction)
     }
 
     /// Sends some sets of a block without waiting for the reply.
@@ -256,7 +275,7 @@ impl<'a> GraphEvaluation<'a> {
     /// Makes the first call of a control, in which the control compiles.
     pub(super) fn first_call(&self, control: &mut Worker) -> Result<(), WorkerFault> {
         let seed = self.seeds.seed("first call", 0);
-        let block = InputBlock::new(self.sample.metas(), &[(seed, Content::Random)], 0)
+        let block = InputBlock::of_graph(self.sample.metas(), &self.facts(), &[(seed, Content::Random)], 0)
             .map_err(|error| WorkerFault::Io(std::io::Error::other(error.to_string())))?;
         self.call_once(control, &block, 0)?;
         control.drop_inputs(self.deadline)

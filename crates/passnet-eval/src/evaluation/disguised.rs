@@ -13,10 +13,9 @@ use super::{
     suspect::read_kept,
 };
 use crate::{
-    block::InputBlock,
     candidate::Route,
     failure::Failure,
-    inputs::{Content, constants_of},
+    inputs::Content,
     judge::{CallProperties, Witnesses, judge_loosely, pair},
     pools::Pools,
     schedule::{least_calls, short},
@@ -85,9 +84,7 @@ impl GraphEvaluation<'_> {
         let seed = self.seeds.seed("disguised contents", round.inputs_seed);
         let call_seed = self.seeds.seed("disguised calls", round.inputs_seed) >> 1;
         let (metas, settings) = (self.sample.metas(), &self.machine.settings);
-        let (constants, limit) = (constants_of(self.sample.graph()), settings.memory_bytes);
-        let block = InputBlock::with_constants(metas, &constants, &[(seed, round.content)], limit);
-        let block = block.map_err(block_stop)?;
+        let block = self.inputs(&[(seed, round.content)]).map_err(block_stop)?;
         // On some values, the graph may fail or return other shapes. That says nothing about the candidate.
         let Ok(expected) = self.reference_result(reference, &block, call_seed) else { return Ok(()) };
         if shapes(&expected) != self.shapes {
@@ -95,7 +92,7 @@ impl GraphEvaluation<'_> {
         }
         // As in checked rounds: the change of an input must be undone before each call.
         self.restore |= !expected.outputs.mutated.is_empty();
-        let pools = Pools::holding(&block, metas, least_calls(settings), &self.fixed_inputs(), limit);
+        let pools = Pools::holding(&block, metas, least_calls(settings), &self.fixed_inputs(), settings.memory_bytes);
         let pools = pools.map_err(block_stop)?;
         let phase = "being timed";
         pools.send(candidate, self.deadline).candidate(phase)?;
@@ -104,7 +101,7 @@ impl GraphEvaluation<'_> {
         let (sent, kept) = plan.outputs(candidate, short(settings, seed)).candidate(phase)?;
         let got = read_kept(sent, &kept).candidate(phase)?;
         candidate.drop_inputs(self.deadline).candidate(phase)?;
-        let pairs = pair(&expected, &got, &block, 0, self.guard())?;
+        let pairs = pair(&expected, &got, &block, 0, CallProperties { parts: false, ..self.guard() })?;
         if judge_loosely(&pairs, round.loosely(at, true), Witnesses::default()).is_ok() {
             return Ok(());
         }

@@ -7,7 +7,6 @@ use super::{
     stop::{OrStop as _, Stop},
 };
 use crate::{
-    block::InputBlock,
     inputs::Content,
     worker::{Returned, Worker, WorkerFault},
 };
@@ -26,9 +25,8 @@ impl GraphEvaluation<'_> {
         }
         let phase = "running on finite inputs";
         let contents = Content::FINITE.map(|content| (inputs_seed, content));
-        let limit = self.machine.settings.memory_bytes;
         // There may be no memory for them, although there was for one content at a time.
-        let Ok(block) = InputBlock::new(self.sample.metas(), &contents, limit) else { return Ok(None) };
+        let Ok(block) = self.inputs(&contents) else { return Ok(None) };
         self.send_inputs(reference, &block, 0..contents.len()).reference(phase)?;
         reference.receive_done(self.deadline).reference(phase)?;
         let mut results = Vec::new();

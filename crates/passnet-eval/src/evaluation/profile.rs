@@ -7,7 +7,6 @@ use super::{
     stop::{OrStop as _, Stop, block_stop},
 };
 use crate::{
-    block::InputBlock,
     failure::{Failure, no_match},
     worker::{Worker, WorkerFault, unexpected},
 };
@@ -27,9 +26,7 @@ impl GraphEvaluation<'_> {
             return Err(no_match(&loaded.passes).into());
         }
         let round = self.rounds(&[])[0];
-        let limit = self.machine.settings.memory_bytes;
-        let block =
-            InputBlock::new(self.sample.metas(), &[(round.inputs_seed, round.content)], limit).map_err(block_stop)?;
+        let block = self.inputs(&[(round.inputs_seed, round.content)]).map_err(block_stop)?;
         self.call_once(&mut worker, &block, round.call_seed).candidate("running")?;
         // The device is locked as for a measurement: other work would disturb the profile, and the profile would disturb measurements.
         let (measuring, waited) = self.acquire_device()?;

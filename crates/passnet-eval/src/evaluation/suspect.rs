@@ -208,11 +208,11 @@ impl GraphEvaluation<'_> {
         at: i32,
     ) -> Result<(), Stop> {
         let Suspect { block, seed, expected, got } = suspect;
-        let pairs = pair(expected, got, block, 0, CallProperties::default())?;
+        let pairs = pair(expected, got, block, 0, self.values_only())?;
         let wide = self.wide_result(reference, block, *seed)?;
         let Some(wrong) = wrong_values(&pairs, at, wide.as_ref()) else { return Ok(()) };
         let again = self.repeat(block, *seed, spec, Watch::default()).candidate("repeating a timed call")?;
-        let repeated = pair(&again, got, block, 0, CallProperties::default())?;
+        let repeated = pair(&again, got, block, 0, self.values_only())?;
         Err(differs(&wrong, wrong_values(&repeated, at, None).is_none()).into())
     }
 
@@ -233,7 +233,7 @@ impl GraphEvaluation<'_> {
         }
         let expected = self.reference_result(reference, block, *seed)?;
         let wide = self.wide_result(reference, block, *seed)?;
-        let pairs = pair(&expected, &again, block, 0, CallProperties::default())?;
+        let pairs = pair(&expected, &again, block, 0, self.values_only())?;
         wrong_values(&pairs, at, wide.as_ref()).map_or(Ok(()), |wrong| Err(differs(&wrong, true).into()))
     }
 

@@ -29,10 +29,12 @@ pub enum Content {
     SingleOutliers,
     /// Like `SingleOutliers`, in the other tensors.
     OtherSingleOutliers,
-    /// Like `Random`, but integers and bools that the metadata fixes vary as well.
+    /// Like `Random`, but integers that the metadata fixes vary as well, and bools and bounded integers are not independent.
     Discrete,
-    /// Like `Discrete`, but rows begin as in the metadata, or with equal bools, and change at one place.
+    /// Like `Discrete`, but rows begin as in the metadata, or with equal values, and change at one place.
     Divided,
+    /// Like `Discrete` and `Divided`, but along another dimension than the last one.
+    Columns,
     /// A thousand times the random values, within the type's range.
     Large,
     /// The random values, all with a negative sign.
@@ -57,7 +59,7 @@ impl Content {
     pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 19] = [
+    pub const ADVERSARIAL: [Self; 20] = [
         Self::Varied,
         Self::Wide,
         Self::Uneven,
@@ -71,6 +73,7 @@ impl Content {
         Self::OtherSingleOutliers,
         Self::Discrete,
         Self::Divided,
+        Self::Columns,
         Self::Zeros,
         Self::Large,
         Self::Negative,
@@ -79,9 +82,9 @@ impl Content {
         Self::NonFinite,
     ];
 
-    /// Returns whether integers and bools vary that the metadata fixes.
+    /// Returns whether integers and bools do not follow their rule.
     pub(crate) const fn is_discrete(self) -> bool {
-        matches!(self, Self::Discrete | Self::Divided)
+        matches!(self, Self::Discrete | Self::Divided | Self::Columns)
     }
 
     /// Returns whether all values have ordinary magnitudes, but not those that the metadata describes.
@@ -122,6 +125,7 @@ impl Content {
             Self::OtherSingleOutliers => "other_single_outliers",
             Self::Discrete => "discrete",
             Self::Divided => "divided",
+            Self::Columns => "columns",
             Self::Zeros => "zeros",
             Self::Large => "large",
             Self::Negative => "negative",

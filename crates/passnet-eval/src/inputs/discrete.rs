@@ -1,4 +1,4 @@
-//! Contents in which integers and bools that the metadata fixes vary.
+//! Contents in which integers without a range, and bools, vary.
 //!
 //! In all other contents, a mask of ones, indices that are all zero and literal positions have the same values. A pass could ignore such
 //! inputs.
@@ -7,6 +7,8 @@ use passnet_record::{DType, TensorMeta, TensorValue};
 
 use super::{
     content::Content,
+    facts::AllInputs,
+    lines::{KINDS, Lines, first_changed, kind_of, other_dimensions},
     real::{literal, store},
 };
 use crate::philox::Stream;
@@ -14,18 +16,21 @@ use crate::philox::Stream;
 /// Number of elements in a run of bools, in tensors of few rows and in every third row of the others.
 const RUN: u64 = 16;
 
-/// Number of kinds of rows and runs: all false, all true, and mixed.
-const KINDS: u64 = 3;
+/// Quantities have magnitudes up to this power of two: their products with small numbers are in the range of 64 bits.
+const LARGEST_EXPONENT: u32 = 30;
 
 /// Magnitude above which literals mark masked elements. `varied` contents do not change them.
 const SENTINEL: f64 = 1e4;
 
-/// Returns whether the tensor has integers that are the same in all random contents, bools, or literals that are a mask. Random bools
-/// count because their rows are never all false.
-pub(crate) fn is_fixed(meta: &TensorMeta) -> bool {
-    // A range of one number is a constant.
-    let is_range = matches!((meta.min_val, meta.max_val), (Some(min), Some(max)) if min != max);
-    meta.dtype == DType::Bool || meta.dtype.is_int() && !is_range || meta.dtype.is_float() && is_mask(meta)
+/// Returns whether the tensor has integers, bools, or literals that are a mask. Random integers and bools count because their rows are never
+/// all equal.
+pub(crate) fn is_discrete(meta: &TensorMeta) -> bool {
+    meta.dtype == DType::Bool || meta.dtype.is_int() || meta.dtype.is_float() && is_mask(meta)
+}
+
+/// Returns whether the tensor has lines along another dimension than the last one, for `columns` contents.
+pub(crate) fn has_columns(meta: &TensorMeta) -> bool {
+    is_discrete(meta) && other_dimensions(meta).next().is_some()
 }
 
 /// Returns whether a tensor of literals has both masked and ordinary elements.
@@ -34,24 +39,25 @@ fn is_mask(meta: &TensorMeta) -> bool {
     literals().any(|value| value > SENTINEL) && literals().any(|value| value <= SENTINEL)
 }
 
-/// Returns the number of valid indices of every dimension of the tensors with more than one element, up to 100. At least 2.
-pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
-    let sizes = metas.iter().filter(|meta| meta.dtype.is_float()).flat_map(|meta| &meta.shape);
-    sizes.filter(|&&size| size > 1).min().map_or(2, |&size| size.min(100).cast_signed())
-}
-
-/// Fills a tensor for which [`is_fixed`] is true. Integers are drawn from the literals, so they stay valid indices. If all literals are
-/// equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals nor bounds, they are below `indices`.
+/// Fills a tensor for which [`is_discrete`] is true, and whose integers have no range. Integers are drawn from the literals, so they stay valid
+/// indices. If all literals are equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals
+/// nor bounds, they are below the number of common indices.
+///
+/// An input that is neither an index nor a size has integers of all magnitudes and both signs in their place.
 ///
 /// In `divided` contents, each row has such values from a random place on only. Before it, values are those of random contents, and bools are
-/// all equal; the bools behind it are the others.
-pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, indices: i64, out: &mut [u8]) {
+/// all equal; the bools behind it are the others. In `columns` contents, the same applies to the lines of another dimension. Two of three
+/// such lines of bools are all equal.
+pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+    let lines = Lines::of(meta, content, &stream);
+    if meta.dtype == DType::Bool {
+        return fill_bools(stream, content, lines, out);
+    }
     let size = meta.dtype.size();
-    let width = meta.shape.last().map_or(1, |&width| width.max(1));
-    // A column is one row.
-    let width = if width == 1 { (out.len() / size).max(1) as u64 } else { width };
-    let is_changed =
-        |index: u64| content != Content::Divided || index % width >= first_changed(index / width, width, &stream);
+    let is_changed = |index: u64| {
+        let (line, place) = lines.at(index);
+        content == Content::Discrete || place >= first_changed(line, lines.length, &stream)
+    };
     if meta.dtype.is_float() {
         // Literals at other places: a pass could know which elements are masked.
         let values: Vec<f64> = meta.data.iter().flatten().map(|&value| literal(value)).collect();
@@ -67,55 +73,60 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, indices:
         values.push(only as i64);
     }
     let fixed = values.clone();
+    let is_quantity = values.is_empty() && all.facts.quantities.contains(&meta.name);
     let pool = match values.first() {
-        None => (0..indices).collect(),
+        None => (0..all.indices).collect(),
         Some(&first) if values.iter().all(|&value| value == first) => vec![first, i64::from(first == 0)],
         Some(_) => values,
     };
-    let has_rows = (out.len() / size) as u64 / width >= KINDS;
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
-        let [word, ..] = stream.group(index);
-        let value = if meta.dtype == DType::Bool && content == Content::Divided {
-            i64::from(is_changed(index) == stream.group(u64::MAX - index / width)[1].is_multiple_of(2))
-        } else if meta.dtype == DType::Bool {
-            i64::from(bool_at(index, width, has_rows, &stream))
-        } else if !is_changed(index) {
-            fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0)
-        } else {
+        let words @ [word, ..] = stream.group(index);
+        let value = if is_quantity && is_changed(index) {
+            quantity(words, meta.dtype)
+        } else if is_changed(index) {
             pool[word as usize % pool.len()]
+        } else {
+            fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0)
         };
         element.copy_from_slice(&value.to_ne_bytes()[..size]);
     }
 }
 
-/// Returns an element of a tensor of bools. Rows of a mask are often all true or all false, and a pass must be right for these too. Of
-/// three neighbouring rows, one is all true and one all false. The third one, and all of a tensor of fewer rows, consists of such runs.
-fn bool_at(index: u64, width: u64, has_rows: bool, stream: &Stream) -> bool {
-    let (row, run) = (index / width, index / RUN);
-    let kind = if has_rows { kind_of(row, stream, u64::MAX) } else { 2 };
-    match if kind == 2 { kind_of(run, stream, u64::MAX / 2) } else { kind } {
-        0 => false,
-        1 => true,
-        _ => stream.group(index)[0].is_multiple_of(2),
+/// Returns an integer of any magnitude and sign, near a power of two, or a small one. It is in the range of the type.
+fn quantity([choice, exponent, sign, offset]: [u32; 4], dtype: DType) -> i64 {
+    let bits = dtype.size() as u32 * 8;
+    let most = LARGEST_EXPONENT.min(bits - 2);
+    let magnitude = match choice % 3 {
+        0 => i64::from(exponent % 3),
+        1 => (1 << (exponent % (most + 1))) + i64::from(offset % 3) - 1,
+        _ => i64::from(offset) % (1 << (exponent % (most + 1))),
+    };
+    if dtype != DType::UInt8 && sign.is_multiple_of(2) { -magnitude } else { magnitude }
+}
+
+/// Fills a tensor of bools. Lines of a mask are often all true or all false, and a pass must be right for these too. Of three neighbouring
+/// lines, one is all true and one all false. In `discrete` contents, the third one, and all of a tensor of fewer lines, consists of such
+/// runs. In the other contents, it changes at one place.
+fn fill_bools(stream: Stream, content: Content, lines: Lines, out: &mut [u8]) {
+    let has_kinds = content != Content::Divided && lines.count >= KINDS;
+    for (index, element) in (0_u64..).zip(out) {
+        let (line, place) = lines.at(index);
+        let kind = if has_kinds { kind_of(line, &stream, u64::MAX) } else { KINDS - 1 };
+        let value = match kind {
+            0 => false,
+            1 => true,
+            _ if content != Content::Discrete => {
+                let begins_true = !stream.group(u64::MAX - line)[1].is_multiple_of(2);
+                begins_true == (place < first_changed(line, lines.length, &stream))
+            }
+            _ => match kind_of(index / RUN, &stream, u64::MAX / 2) {
+                0 => false,
+                1 => true,
+                _ => stream.group(index)[0].is_multiple_of(2),
+            },
+        };
+        *element = u8::from(value);
     }
-}
-
-/// Returns the kind of a row or run. Each three of them have all kinds, in random order, so that no tensor lacks one by chance.
-fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
-    let [first, order, ..] = stream.group(top - number / KINDS);
-    let place = number % KINDS;
-    let place = if order.is_multiple_of(2) { place } else { KINDS - 1 - place };
-    (place + u64::from(first)) % KINDS
-}
-
-/// Returns the first changed index of a row in `divided` contents. The number of elements in front of it, or behind it, is often small: a pass
-/// may look at most of a row. A pass looks at the first elements rather than at the last ones, so the latter change more often.
-fn first_changed(row: u64, width: u64, stream: &Stream) -> u64 {
-    let [length, place, kind, _] = stream.group(u64::MAX / 2 - row);
-    // Uniform in the logarithm, between 1 and the width.
-    let most = width >> (length % width.ilog2().max(1));
-    let few = 1 + u64::from(place) % most.max(1);
-    if kind % 4 == 0 { few % width } else { width - few.min(width) }
 }
 
 fn whole(value: TensorValue) -> i64 {

@@ -119,7 +119,7 @@ fn repeat_values(stream: Stream, size: usize, out: &mut [u8]) {
 mod tests {
     use passnet_record::DType;
 
-    use super::super::{AllInputs, fill, fill_among, tests::meta};
+    use super::super::{AllInputs, GraphFacts, fill, fill_among, tests::meta};
     use super::*;
 
     /// Returns the rows of a tensor of 128 rows and 96 columns.
@@ -172,7 +172,9 @@ mod tests {
     fn scales_have_few_distinct_values_and_no_spikes() {
         for (content, expected) in [(Content::Uneven, 4), (Content::Spikes, 64)] {
             let (rows, scale) = (meta(DType::Float32, &[8, 64]), meta(DType::Float32, &[64]));
-            let bytes = fill_among(&scale, 1, 7, content, AllInputs::of(&[rows, scale.clone()], &[])).unwrap();
+            let bytes =
+                fill_among(&scale, 1, 7, content, AllInputs::of(&[rows, scale.clone()], &GraphFacts::default()))
+                    .unwrap();
             let mut values: Vec<u32> = bytes.chunks(4).map(|value| (f32::load(value) as f32).to_bits()).collect();
             values.sort_unstable();
             values.dedup();

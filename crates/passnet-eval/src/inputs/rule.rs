@@ -55,6 +55,11 @@ impl<'a> FloatRule<'a> {
         !fixed.max(self.min).min(self.max).is_finite()
     }
 
+    /// Returns whether the content changes random values, and does not draw others in their place.
+    pub(super) const fn keeps_random(&self) -> bool {
+        !matches!(self.content, Content::Wide | Content::Uneven | Content::Steps | Content::Zeros | Content::Tiny)
+    }
+
     pub(super) fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
         if let Some(value) = self.data.and_then(|data| data.get(usize::try_from(index).ok()?)) {
             return if self.content == Content::Varied { vary(literal(*value), normal) } else { literal(*value) };
@@ -65,7 +70,11 @@ impl<'a> FloatRule<'a> {
         }
         // The value is rounded after each operation, as in arithmetic of the type itself.
         let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * SCALE);
-        let random = R::round(scaled + self.mean);
+        self.of_random::<R>(R::round(scaled + self.mean), normal)
+    }
+
+    /// Returns the value of the content that takes the place of a random value. `normal` is the variate of this value.
+    pub(super) fn of_random<R: Real>(&self, random: f64, normal: f64) -> f64 {
         match self.content {
             Content::Random
             | Content::Varied
@@ -78,6 +87,7 @@ impl<'a> FloatRule<'a> {
             | Content::OtherSingleOutliers
             | Content::Discrete
             | Content::Divided
+            | Content::Columns
             | Content::NearDuplicate
             | Content::NonFinite
             | Content::FarPositive

@@ -15,7 +15,7 @@ const LARGEST: f64 = 100.0;
 const ELEMENTS_PER_CONSTANT: u64 = 4;
 
 /// Returns the floating-point arguments of a graph that are no multiples of [`STEP`], with both signs: bounds of comparisons, and others.
-pub(crate) fn constants_of(graph: &Graph) -> Vec<f64> {
+pub(super) fn constants_of(graph: &Graph) -> Vec<f64> {
     let mut constants = Vec::new();
     for arg in graph.nodes().flat_map(|node| node.all_args()) {
         if let Arg::Float(value) = arg
@@ -44,10 +44,11 @@ pub(super) fn value(value: f64, normal: f64, constants: &[f64]) -> f64 {
 mod tests {
     use passnet_record::{DType, TensorMeta};
 
-    use super::super::{AllInputs, Content, fill_among, tests::meta};
+    use super::super::{AllInputs, Content, GraphFacts, fill_among, tests::meta};
 
     fn values(meta: &TensorMeta, constants: &[f64]) -> Vec<f32> {
-        let all = AllInputs::of(std::slice::from_ref(meta), constants);
+        let facts = GraphFacts { floats: constants.to_vec(), ..GraphFacts::default() };
+        let all = AllInputs::of(std::slice::from_ref(meta), &facts);
         let bytes = fill_among(meta, 0, 7, Content::Steps, all).unwrap();
         bytes.as_chunks().0.iter().map(|&value| f32::from_ne_bytes(value)).collect()
     }

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use passnet_record::{ReasonDetail, Status};
 
-use super::pairs::Pair;
+use super::{
+    nan_free::OutputSet,
+    pairs::{Pair, ValueOrigin},
+};
 use crate::{
     compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded, with_independent},
     failure::Failure,
@@ -20,6 +23,8 @@ pub(crate) struct LooseRound {
     pub(crate) correct_at: i32,
     /// True if the graph multiplies elements by weights of zero, so that NaN and infinities may spread.
     pub(crate) has_zero_weights: bool,
+    /// Outputs whose integers are compared for inputs with NaN and infinities.
+    pub(crate) defined: OutputSet,
     /// True to find out whether the float64 result is needed.
     pub(crate) is_strict: bool,
 }
@@ -38,17 +43,24 @@ pub(crate) struct Witnesses<'a> {
 /// demanded tolerance has a smaller bound there.
 pub(crate) fn judge_loosely(
     pairs: &[Pair<'_>],
-    LooseRound { content, correct_at, has_zero_weights, is_strict }: LooseRound,
+    LooseRound { content, correct_at, has_zero_weights, defined, is_strict }: LooseRound,
     Witnesses { float64, finite }: Witnesses<'_>,
 ) -> Result<(), Failure> {
     let exceptional = match content {
         Content::NonFinite if has_zero_weights => Exceptional::Spread,
         Content::NonFinite => Exceptional::Expected,
-        Content::Discrete | Content::Divided => Exceptional::Computed,
+        _ if content.is_discrete() => Exceptional::Computed,
         _ => Exceptional::Overflow,
     };
-    let terms = LooseTerms { exceptional, is_near: content.is_near(), is_strict };
+    let all_terms = LooseTerms { exceptional, is_near: content.is_near(), is_strict };
     for pair in pairs {
+        let is_defined = matches!(pair.origin, ValueOrigin::Output(output) if defined.contains(output));
+        let terms = match exceptional {
+            Exceptional::Expected if pair.dtype.is_int() && is_defined => {
+                LooseTerms { exceptional: Exceptional::Computed, ..all_terms }
+            }
+            _ => all_terms,
+        };
         let is_close = |pair: &Pair<'_>| {
             let tolerance = compare(pair.dtype, &pair.candidate, &pair.reference, correct_at).tolerance;
             tolerance.is_some_and(|t| t <= correct_at)
@@ -63,7 +75,7 @@ pub(crate) fn judge_loosely(
             float64.map(|wide| pair.with_independent(&wide, finite).into_owned()),
         );
         loosely_close(pair.dtype, &pair.candidate, &reference, float64.as_deref(), terms)
-            .map_err(|bad| wrong(pair, content, exceptional, &bad))?;
+            .map_err(|bad| wrong(pair, content, terms.exceptional, &bad))?;
     }
     Ok(())
 }

@@ -56,6 +56,16 @@ impl Pair<'_> {
         is_same.then(|| wide.values(layout).into())
     }
 
+    /// Turns complex numbers into rows of a real and an imaginary part, as `torch.view_as_real` does.
+    fn split_complex(&mut self) {
+        self.dtype = match self.dtype {
+            DType::Complex64 => DType::Float32,
+            DType::Complex128 => DType::Float64,
+            _ => return,
+        };
+        self.shape.push(2);
+    }
+
     /// Returns the index per dimension of a flat row-major index.
     pub(super) fn place(&self, index: u64) -> Vec<u64> {
         unravel(index, &self.shape)
@@ -87,13 +97,15 @@ pub(super) fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
 pub(crate) struct CallProperties {
     /// True to check that the candidate changes only inputs that the reference changes, and returns no input as an output.
     pub(crate) inputs: bool,
+    /// True to compare a complex number as two real numbers, with their tolerance. The public harness compares complex numbers exactly.
+    pub(crate) parts: bool,
     /// Allowed strides of outputs. Unless all strides are allowed, outputs may share memory only where the reference's outputs do.
     pub(crate) layout: LayoutRule,
 }
 
 impl CallProperties {
     /// All properties are compared.
-    pub(crate) const ALL: Self = Self { inputs: true, layout: LayoutRule::Same };
+    pub(crate) const ALL: Self = Self { inputs: true, parts: false, layout: LayoutRule::Same };
 }
 
 /// Error of pairing values.
@@ -146,6 +158,9 @@ pub(crate) fn pair<'a>(
     // This check relies on equal types and shapes, so it comes after them.
     refuse_other_layout(guard.layout, reference, candidate).map_err(PairError::Failure)?;
     pairs.extend(pair_mutations(reference, candidate, inputs, set)?);
+    if guard.parts {
+        pairs.iter_mut().for_each(Pair::split_complex);
+    }
     Ok(pairs)
 }
 

@@ -87,6 +87,25 @@ fn an_accuracy_message_names_place_and_values() {
 }
 
 #[test]
+fn complex_numbers_are_close_by_their_parts_if_asked() {
+    let complex = |values: &[f32]| {
+        let (_, mut layout, bytes) = tensor("0", values, &[2], 0);
+        layout.dtype = DType::Complex64;
+        let value = OutputValue::Tensor { layout, stride: vec![1], device: "cpu".to_owned(), address: 64 };
+        returned(vec![value], Vec::new(), bytes)
+    };
+    let (reference, candidate) = (complex(&[1.0, 2.0, 3.0, 4.0]), complex(&[1.0, 2.0, 3.0, 4.000_001]));
+    for (parts, is_right) in [(true, true), (false, false)] {
+        let properties = CallProperties { parts, ..CallProperties::ALL };
+        let mut tally = RoundTally::new(-5);
+        add(&mut tally, &pair(&reference, &candidate, &inputs(), 0, properties).unwrap());
+        assert_eq!(tally.failure().is_none(), is_right);
+        add(&mut tally, &pair(&reference, &complex(&[1.0, 2.0, 3.5, 4.0]), &inputs(), 0, properties).unwrap());
+        assert!(tally.failure().is_some());
+    }
+}
+
+#[test]
 fn mutations_are_outputs_if_the_graph_makes_them_and_faults_if_not() {
     let (_, layout, bytes) = tensor("x", &[5.0, 6.0], &[2], 0);
     let changed = returned(Vec::new(), vec![layout], bytes);
@@ -105,7 +124,13 @@ fn adversarial_rounds_are_judged_by_scale() {
     let reference = one(&[1000.0, 1.0], &[2]);
     let near = one(&[1000.0, 2.0], &[2]);
     let block = inputs();
-    let large = LooseRound { content: Content::Large, correct_at: -2, has_zero_weights: false, is_strict: false };
+    let large = LooseRound {
+        content: Content::Large,
+        correct_at: -2,
+        has_zero_weights: false,
+        defined: OutputSet::default(),
+        is_strict: false,
+    };
     assert_eq!(
         judge_loosely(&pair(&reference, &near, &block, 0, CallProperties::ALL).unwrap(), large, Witnesses::default()),
         Ok(())
@@ -125,7 +150,13 @@ fn zero_weights_may_spread_nan_and_nothing_else() {
     let is_right = |candidate: &[f32], has_zero_weights: bool| {
         let (reference, candidate) = (one(&[f32::INFINITY, 1.0], &[2]), one(candidate, &[2]));
         let pairs = pair(&reference, &candidate, &block, 0, CallProperties::ALL).unwrap();
-        let round = LooseRound { content: Content::NonFinite, correct_at: -2, has_zero_weights, is_strict: false };
+        let round = LooseRound {
+            content: Content::NonFinite,
+            correct_at: -2,
+            has_zero_weights,
+            defined: OutputSet::default(),
+            is_strict: false,
+        };
         judge_loosely(&pairs, round, Witnesses::default()).is_ok()
     };
     let nan = f32::NAN;
