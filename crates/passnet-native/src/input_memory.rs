@@ -15,9 +15,14 @@ const ALIGNMENT: usize = 64;
 /// Margins have random sizes, so that inputs of a multiple of a page do not compete for the same parts of the cache.
 const MOST_MARGINS: u64 = 16;
 
+/// Bytes in front of and behind the memory that can be read. A stray read there does not end the process, so that guarded calls can say
+/// where it is.
+const AROUND: usize = 64 << 10;
+
 /// Memory of several inputs.
 #[derive(Debug)]
 pub struct InputMemory {
+    /// First byte of the mapping that can be written to.
     base: usize,
     nbytes: usize,
     /// First byte and end of each input, as offsets.
@@ -41,13 +46,18 @@ impl InputMemory {
             places.push((start, end));
         }
         let nbytes = (end + margin()?).next_multiple_of(PAGE);
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let (all, flags) = (nbytes + 2 * AROUND, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh mapping.
-        let base = unsafe { libc::mmap(ptr::null_mut(), nbytes, access, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
+        let start = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_READ, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = Self { base: base as usize, nbytes, places };
+        let memory = Self { base: start as usize + AROUND, nbytes, places };
+        // SAFETY: pages of this mapping.
+        let opened = unsafe { libc::mprotect(memory.base as *mut c_void, nbytes, libc::PROT_READ | libc::PROT_WRITE) };
+        if opened != 0 {
+            return Err(io::Error::last_os_error());
+        }
         memory.fill();
         Ok(memory)
     }
@@ -91,7 +101,7 @@ impl Drop for InputMemory {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and its owner keeps it for as long as its tensors.
         unsafe {
-            libc::munmap(self.base as *mut c_void, self.nbytes);
+            libc::munmap((self.base - AROUND) as *mut c_void, self.nbytes + 2 * AROUND);
         }
     }
 }
