@@ -12,8 +12,9 @@ import torch
 import passnet
 import passnet.backend
 from compiling import VERSION
+from passnet._passes.trace import trace_pattern
 
-pytestmark = pytest.mark.skipif(
+compiles_in_threads = pytest.mark.skipif(
     VERSION < (2, 15),
     reason="with PyTorch 2.11, the process crashes when Dynamo compiles in a second thread, with any backend",
 )
@@ -70,6 +71,7 @@ def check_process() -> None:
     torch.compile(mlp(8), backend="eager", fullgraph=True)(torch.randn(4, 16))
 
 
+@compiles_in_threads
 @pytest.mark.filterwarnings("error:.*AOTAutograd cannot")
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_backend_trains_first_in_several_threads(shared: bool, tmp_path):
@@ -83,6 +85,7 @@ def test_the_backend_trains_first_in_several_threads(shared: bool, tmp_path):
         step(run, model)
 
 
+@compiles_in_threads
 @pytest.mark.filterwarnings("error:.*AOTAutograd cannot")
 def test_models_and_the_backend_train_first_in_several_threads(tmp_path):
     """`passnet.compile` captures under a lock of its own, and its regions are compiled under the lock of Dynamo."""
@@ -105,3 +108,16 @@ def test_models_and_the_backend_train_first_in_several_threads(tmp_path):
 
     together(work)
     check_process()
+
+
+def test_modules_run_while_another_thread_traces_a_pattern():
+    model, x = mlp(32), torch.randn(4, 16)
+
+    def work(number: int) -> None:
+        for _ in range(100):
+            if number:
+                model(x)
+            else:
+                trace_pattern(lambda x, y: torch.relu(x + y) * torch.full((2,), 1.0))
+
+    together(work)

@@ -51,8 +51,20 @@ for _operator in IN_PLACE_OPERATORS:
 
 
 class _PatternTracer(torch.fx.Tracer):
+    """Traces a pattern.
+
+    Meanwhile, `torch.nn.Module.__call__` and `__getattr__` are replaced for the whole process, so this also gets the modules that other
+    threads call. Patterns have no modules of their own.
+    """
+
     def proxy(self, node: torch.fx.Node) -> torch.fx.Proxy:
         return _PatternProxy(node, self)
+
+    def call_module(self, m: torch.nn.Module, forward: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        return attr_val
 
 
 def trace_pattern(pattern: Callable[..., Any]) -> torch.fx.Graph:
