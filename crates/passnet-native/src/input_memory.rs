@@ -69,7 +69,7 @@ impl InputMemory {
 
     /// Returns whether nothing has written to a margin since the last time. Restores the margins.
     #[expect(unsafe_code, reason = "reads memory by address")]
-    pub fn has_margins(&self) -> bool {
+    pub fn margins_are_intact(&self) -> bool {
         let is_intact = self.margins().all(|(start, end)| {
             // SAFETY: a part of the mapping. Only code of kernels writes there, in calls that have returned.
             let margin = unsafe { slice::from_raw_parts((self.base + start) as *const u8, end - start) };
@@ -118,7 +118,7 @@ mod tests {
         assert!(addresses.iter().all(|address| address % ALIGNMENT == 0));
         let ends = addresses.iter().zip(sizes).map(|(address, size)| address + size);
         assert!(ends.zip(&addresses[1..]).all(|(end, next)| end + ALIGNMENT <= *next));
-        assert!(InputMemory::new(&[]).unwrap().has_margins());
+        assert!(InputMemory::new(&[]).unwrap().margins_are_intact());
     }
 
     #[test]
@@ -131,10 +131,10 @@ mod tests {
         };
         for (address, size) in memory.addresses().into_iter().zip([12, 5000]) {
             (0..size).for_each(|place| write(address + place, 7));
-            assert!(memory.has_margins());
+            assert!(memory.margins_are_intact());
             for at in [address - 1, address + size, memory.base, memory.base + memory.nbytes - 1] {
                 write(at, 7);
-                assert!(!memory.has_margins() && memory.has_margins());
+                assert!(!memory.margins_are_intact() && memory.margins_are_intact());
             }
         }
     }

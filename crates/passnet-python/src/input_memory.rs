@@ -24,7 +24,7 @@ impl InputMemory {
 
 impl InputMemory {
     /// Returns whether nothing has written next to an input since the last time.
-    pub(super) fn has_margins(&self) -> bool {
-        self.0.has_margins()
+    pub(super) fn margins_are_intact(&self) -> bool {
+        self.0.margins_are_intact()
     }
 }

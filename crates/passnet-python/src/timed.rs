@@ -60,7 +60,7 @@ impl PyCalls<'_> {
     fn look_at_margins(&mut self) {
         if let Some(memory) = self.memories.get(self.set) {
             let mark = self.temporaries.mark();
-            if !memory.has_margins() {
+            if !memory.margins_are_intact() {
                 violations::record("out_of_bounds");
             }
             self.temporaries.count_since(mark);

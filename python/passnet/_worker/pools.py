@@ -41,7 +41,7 @@ class Pools:
 
     def memories(self) -> list[_native.InputMemory]:
         """Returns the memory of each set of tensors; none on a device."""
-        return [inputs.memory_of_all for inputs in self.sets if inputs.memory_of_all is not None]
+        return [inputs.host_memory for inputs in self.sets if inputs.host_memory is not None]
 
     def sources(self, windows: list[dict[str, int]], *, restore: bool) -> list[dict[str, Any]]:
         """Returns the copies that `_native.time_calls` makes before each call.

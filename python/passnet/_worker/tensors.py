@@ -80,7 +80,7 @@ class InputSet:
         memory: _native.InputMemory | None = None,
     ) -> None:
         self.names = layouts.names
-        self.memory_of_all = memory
+        self.host_memory = memory
         self._block = block
         self._places = layouts.places
         self._device = device

@@ -119,25 +119,30 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn binary(&mut self, call: &Call<'g>, op: Binary) -> Option<TensorId> {
+    /// Rounds the operands that eager mode rounds to a half type. It computes with a number itself, unless the number is in the memory of a
+    /// device. On CPUs, it also rounds numbers in sums, and dividends, but neither factors nor divisors.
+    fn store_where_eager_does(&mut self, call: &Call<'g>, op: Binary, operands: &mut [TensorId; 2]) -> Option<()> {
+        let args = [call.subject()?, call.arg(1, "other")?];
         let dtype = self.result_type(call)?.dtype;
-        let mut operands = self.operands(call, dtype)?;
         match (self.target, op) {
-            // Eager mode computes with the number itself, unless it is in the memory of the device.
             (Target::Cuda, _) => {
-                for (operand, arg) in operands.iter_mut().zip([call.subject()?, call.arg(1, "other")?]) {
+                for (operand, arg) in operands.iter_mut().zip(args) {
                     if arg.as_value().is_some_and(|value| self.typed.tensor(value).is_some()) {
                         self.store_numbers(std::slice::from_mut(operand), dtype);
                     }
                 }
             }
-            (Target::Cpu, Binary::Add | Binary::Sub) => self.store_numbers(&mut operands, dtype),
-            // Factors and divisors are the numbers themselves.
-            (Target::Cpu, Binary::Div) if as_scalar(call.subject()?).is_none() => {
-                self.store_numbers(&mut operands[..1], dtype);
-            }
+            (Target::Cpu, Binary::Add | Binary::Sub) => self.store_numbers(operands, dtype),
+            (Target::Cpu, Binary::Div) if as_scalar(args[0]).is_none() => self.store_numbers(&mut operands[..1], dtype),
             (Target::Cpu, _) => {}
         }
+        Some(())
+    }
+
+    fn binary(&mut self, call: &Call<'g>, op: Binary) -> Option<TensorId> {
+        let dtype = self.result_type(call)?.dtype;
+        let mut operands = self.operands(call, dtype)?;
+        self.store_where_eager_does(call, op, &mut operands)?;
         if call.name == "rsub" {
             operands.reverse();
         }
