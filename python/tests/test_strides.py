@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
-from passnet import kernels
+from authored import load, texts
+from passnet import _native, kernels
 
 SHAPES = [(3, 4, 5, 6), (7,), (), (2, 3, 4, 5, 6, 2), (0, 3), (300, 500)]
 DTYPES = [torch.bool, torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.int64, torch.complex128]
@@ -62,6 +64,25 @@ def test_a_prepared_function_repeats_the_copy() -> None:
         x = torch.randn(3, 2).t()
         assert torch.equal(row_major(x), x)
     assert len(calls) == 1
+
+
+def test_a_pass_refuses_other_inputs_before_it_copies_one(tmp_path: Path) -> None:
+    """After a copy, which is a launch, the backend would not let PyTorch compute the pattern."""
+
+    def function(x: torch.Tensor, weight: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.relu(torch.conv2d(x, weight) + y), y * 2
+
+    y = torch.randn(2, 8, 4, 4)
+    (text,) = texts(function, (torch.randn(2, 8, 6, 6), torch.randn(8, 8, 3, 3), y), "cpu")
+    written = load(text, tmp_path)
+    turned = y.transpose(2, 3)
+    # The convolution's result may have any strides, the other input may not.
+    for found, expected in zip(written.fused(turned, y), written.pattern(turned, y), strict=True):
+        assert torch.equal(found, expected)
+    before = _native.launches()
+    with pytest.raises(ValueError, match="not written for"):
+        written.fused(turned, turned)
+    assert _native.launches() == before
 
 
 INTERPRETED = """

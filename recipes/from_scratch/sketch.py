@@ -195,8 +195,8 @@ def _fused(arguments: list[str], sketch: Sketch, unpacked: list[str]) -> str:
         ]
         strict = [name for name in arguments if name not in sketch.laid_out]
         lines += [f"    layout = LAYOUTS.get({key})", "    if layout is None:", f"        {_REFUSAL}"]
-        lines += [f"    {', '.join(names)}{',' if len(names) == 1 else ''} = layout", *copies]
-        lines += [f"    plan = PLANS.get({key})", f"    {refused(strict)}", f"        {_REFUSAL}"]
+        lines.append(f"    {', '.join(names)}{',' if len(names) == 1 else ''} = layout")
+        lines += [f"    plan = PLANS.get({key})", f"    {refused(strict)}", f"        {_REFUSAL}", *copies]
     else:
         lines.append(f"    {_REFUSAL}")
     if unpacked:

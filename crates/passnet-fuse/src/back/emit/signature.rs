@@ -100,14 +100,12 @@ impl PassSignature {
         )
     }
 
-    /// Returns the key of a table as an expression of the parameters.
-    fn key(&self, with_strides: bool) -> String {
+    /// Returns the key of a table as an expression of the parameters. `stride` gives the strides of an input that the key contains.
+    fn key(&self, stride: impl Fn(usize) -> Option<String>) -> String {
         let mut key: Vec<String> = Vec::new();
-        for (input, by_stride) in self.inputs.iter().zip(&self.needs_stride) {
+        for (number, input) in self.inputs.iter().enumerate() {
             key.push(format!("{input}.shape"));
-            if *by_stride && with_strides {
-                key.push(format!("{input}.stride()"));
-            }
+            key.extend(stride(number));
             key.push(format!("{input}.dtype"));
         }
         key.extend(self.parameters[self.inputs.len()..].iter().cloned());
@@ -117,17 +115,38 @@ impl PassSignature {
         }
     }
 
-    /// Returns the lines for inputs that PLANS does not contain: copies, or an error.
-    fn unforeseen(&self) -> String {
+    /// Returns the key of PLANS for the given inputs.
+    fn plan_key(&self) -> String {
+        self.key(|number| self.needs_stride[number].then(|| format!("{}.stride()", self.inputs[number])))
+    }
+
+    /// Returns the key of PLANS for inputs that are copied to the strides of LAYOUTS.
+    fn relaid_key(&self) -> String {
+        self.key(|number| {
+            self.needs_stride[number].then(|| match self.relaid.contains(&number) {
+                true => format!("layout{number}"),
+                false => format!("{}.stride()", self.inputs[number]),
+            })
+        })
+    }
+
+    /// Returns the lines for inputs that PLANS does not contain: copies, or an error. `refuses` are further conditions for the error.
+    ///
+    /// All conditions precede the copies. After a launch, the backend cannot tell whether the inputs are as they were, so it would
+    /// not let PyTorch compute the pattern.
+    fn unforeseen(&self, refuses: &str) -> String {
         let error = "raise ValueError(\"fused: not written for these shapes, types or layouts\")\n";
         if self.relaid.is_empty() {
             return format!("        {error}");
         }
         let strides: Vec<String> = self.relaid.iter().map(|number| format!("layout{number}")).collect();
+        let given = self.otherwise(|number| !self.relaid.contains(&number));
         let mut text = format!(
-            "        layout = LAYOUTS.get({})\n        if layout is None:\n            {error}        {}, = layout\n",
-            self.key(false),
+            "        layout = LAYOUTS.get({})\n        if layout is None:\n            {error}        {}, = layout\n        \
+             plan = PLANS.get({})\n        if plan is None{refuses}{given}:\n            {error}",
+            self.key(|_| None),
             strides.join(", "),
+            self.relaid_key(),
         );
         for number in &self.relaid {
             let _ = write!(
@@ -136,24 +155,21 @@ impl PassSignature {
                  in{number} = kernels.with_strides(in{number}, layout{number})\n",
             );
         }
-        let given: Vec<String> = self.contiguous(|number| !self.relaid.contains(&number));
-        let given = if given.is_empty() { String::new() } else { format!(" or not ({})", given.join(" and ")) };
-        let key = self.key(true);
-        let _ = write!(text, "        plan = PLANS.get({key})\n        if plan is None{given}:\n            {error}");
         text
     }
 
-    /// Returns the conditions on inputs that PLANS contains in row-major layout only.
-    fn contiguous(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+    /// Returns the condition that one of the inputs that PLANS contains in row-major layout only has another layout, as the end of
+    /// a condition.
+    fn otherwise(&self, wanted: impl Fn(usize) -> bool) -> String {
         let by_layout = self.inputs.iter().zip(&self.needs_stride).enumerate();
-        by_layout
+        let contiguous: Vec<String> = by_layout
             .filter(|&(number, (_, &by_stride))| !by_stride && wanted(number))
             .map(|(_, (input, _))| format!("{input}.is_contiguous()"))
-            .collect()
+            .collect();
+        if contiguous.is_empty() { String::new() } else { format!(" or not ({})", contiguous.join(" and ")) }
     }
 
     pub(super) fn wrapper(&self, sites: &[PassSite], parts: &TargetCode) -> String {
-        let contiguous = self.contiguous(|_| true);
         let outputs = sites[0].region.allocated().count();
         let mut unpacked = parts.names.clone();
         for number in (0..outputs).filter(|&number| self.twins[number].is_none()) {
@@ -177,10 +193,12 @@ impl PassSignature {
         for number in &updated {
             let _ = writeln!(text, "    given{number} = in{number}");
         }
-        let _ = writeln!(text, "    plan = PLANS.get({})", self.key(true));
-        let contiguous =
-            if contiguous.is_empty() { String::new() } else { format!(" or not ({})", contiguous.join(" and ")) };
-        let _ = write!(text, "    if plan is None{}{contiguous}:\n{}", parts.refuses, self.unforeseen(),);
+        let (key, refuses, otherwise) = (self.plan_key(), &parts.refuses, self.otherwise(|_| true));
+        let _ = write!(
+            text,
+            "    plan = PLANS.get({key})\n    if plan is None{refuses}{otherwise}:\n{}",
+            self.unforeseen(refuses)
+        );
         // A single graph whose results are all in place has nothing in its plan.
         if !unpacked.is_empty() {
             let _ = writeln!(text, "    {} = plan", lines::unpacked(&unpacked, 4));

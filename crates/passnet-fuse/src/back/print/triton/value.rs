@@ -55,7 +55,7 @@ impl TritonPrinter<'_> {
         let arena = self.arena;
         let kind = arena.kind(id);
         match arena.get(id) {
-            Expr::Float { bits, kind } => float_literal(f64::from_bits(*bits), *kind),
+            Expr::Float { bits, kind } => constant(f64::from_bits(*bits), *kind),
             Expr::Int(value) => value.to_string(),
             Expr::Bool(value) => (if *value { "True" } else { "False" }).to_owned(),
             Expr::Extent { value, .. } => size(*value),
@@ -117,8 +117,13 @@ impl TritonPrinter<'_> {
         if self.is_number(id) { format!("tl.full((), {text}, {})", kind_type(self.arena.kind(id))) } else { text }
     }
 
+    /// Returns whether a value is printed as a number of Python.
     fn is_number(&self, id: ExprId) -> bool {
-        matches!(self.arena.get(id), Expr::Float { .. } | Expr::Int(_) | Expr::Extent { .. })
+        match *self.arena.get(id) {
+            Expr::Float { bits, kind } => !needs_double(f64::from_bits(bits), kind),
+            Expr::Int(_) | Expr::Extent { .. } => true,
+            _ => false,
+        }
     }
 
     fn load(&mut self, buffer: BufferId, dtype: DType, at: &Index, condition: usize) -> String {
@@ -213,7 +218,7 @@ impl TritonPrinter<'_> {
             Expr::Float { bits, kind } => {
                 let divisor = f64::from_bits(bits);
                 let inverse = if kind == ValueKind::F32 { f64::from(1.0 / divisor as f32) } else { 1.0 / divisor };
-                Some(float_literal(inverse, kind))
+                Some(constant(inverse, kind))
             }
             _ => None,
         }
@@ -291,6 +296,17 @@ fn unary(op: Unary, a: &str, kind: ValueKind) -> String {
         Unary::Round => "libdevice.rint",
     };
     format!("{function}({a})")
+}
+
+fn constant(value: f64, kind: ValueKind) -> String {
+    let text = float_literal(value, kind);
+    // Triton takes a number of Python for a `float32` in comparisons and as an argument.
+    if needs_double(value, kind) { format!("tl.full((), {text}, tl.float64)") } else { text }
+}
+
+/// Returns whether a `float64` constant would be rounded in a `float32`.
+fn needs_double(value: f64, kind: ValueKind) -> bool {
+    kind == ValueKind::F64 && value.is_finite() && f64::from(value as f32) != value
 }
 
 fn float_literal(value: f64, kind: ValueKind) -> String {
