@@ -30,6 +30,8 @@ Tensor = torch.Tensor
 THREADS = 3
 # Relative and absolute tolerance at t = -3 (docs/reference/scoring.md).
 TOLERANCE = {torch.float32: (2.9e-4, 1e-3), torch.float16: (1.6e-2, 1e-3), torch.bfloat16: (8.4e-2, 1e-3)}
+# Outcomes of a graph.
+KINDS = ("equal", "without passes", "not run by eager mode", "different")
 
 
 def _steps(value: Tensor) -> list[int]:
@@ -44,8 +46,12 @@ def _has_bits_of(a: Tensor, b: Tensor) -> bool:
     return torch.equal(one.view(torch.uint8), other.view(torch.uint8))
 
 
+class EagerError(Exception):
+    """Eager mode cannot run a graph on this device. Graphs are tried on the CPU when they are made."""
+
+
 def check(folder: Path, passes: Path, seed: int, device: str) -> str | None:
-    """The difference between eager mode and the rewritten graph; `None` where they agree."""
+    """The difference between eager mode and the rewritten graph; `None` where they agree. Raises `EagerError`."""
     text = (folder / "000" / "model.py").read_text()
     space: dict[str, Any] = {"torch": torch}
     exec(textwrap.dedent(text[text.index("    def forward") :]).replace("self, ", ""), space)
@@ -64,7 +70,10 @@ def check(folder: Path, passes: Path, seed: int, device: str) -> str | None:
         torch.set_num_threads(threads)
         return [*of(*inputs), *inputs]
 
-    expected_of_one, expected = (run(module(), threads) for threads in (1, THREADS))
+    try:
+        expected_of_one, expected = (run(module(), threads) for threads in (1, THREADS))
+    except RuntimeError as error:
+        raise EagerError(str(error)) from error
     alone, got = (run(rewritten.module, threads) for threads in (1, THREADS))
     for place, (a, b) in enumerate(zip(got, alone, strict=True)):
         # PyTorch's own operations, which a pass leaves alone, may depend on threads: `softmax` of another dimension than the last does.
@@ -114,7 +123,7 @@ def main() -> int:
     args = parser.parse_args()
     torch.set_grad_enabled(False)
     torch.set_num_threads(THREADS)
-    end, first, counts = time.monotonic() + args.seconds, args.seed, {"equal": 0, "without passes": 0, "different": 0}
+    end, first, counts = time.monotonic() + args.seconds, args.seed, dict.fromkeys(KINDS, 0)
     while time.monotonic() < end:
         work = Path(tempfile.mkdtemp(prefix=f"fuzz-author-{first}-"))
         tasks = write_tasks(work, range(first, first + args.batch), args.device)
@@ -129,6 +138,9 @@ def main() -> int:
                 continue
             try:
                 difference = check(folder, passes, seed, args.device)
+            except EagerError:
+                counts["not run by eager mode"] += 1
+                continue
             except Exception as error:  # A crash of a pass is a finding like a difference.
                 difference = f"{type(error).__name__}: {error}"
             counts["different" if difference else "equal"] += 1
