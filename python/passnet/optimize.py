@@ -88,6 +88,9 @@ def check(options: argparse.Namespace) -> None:
             raise UsageError(f"{folder}: there is no such pass directory")
     if options.out.exists() and not options.out.is_dir():
         raise UsageError(f"{options.out}: cannot be the directory of the pass library, because it is a file")
+    # The directory may have an earlier library, or files of the user.
+    if options.out.exists() and any(options.out.iterdir()):
+        raise UsageError(f"{options.out}: already exists; name a new directory, or delete this one first")
     if options.report is not None and not options.report.parent.is_dir():
         raise UsageError(f"{options.report}: the directory {options.report.parent} does not exist")
     if options.report is not None and options.report.is_dir():

@@ -138,6 +138,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     Path("leaves.py").write_text("import sys\nsys.exit(1)\n\ndef build(): ...\n")
     Path("bytes.py").write_bytes(b"\x00\xff")
     Path("text.txt").write_text(MODEL)
+    Path("full").mkdir()
+    Path("full/fuse_0.py").write_text("mine")
 
 
 @pytest.mark.usefixtures("_files")
@@ -154,6 +156,7 @@ def test_what_is_no_model_is_wrong_use(spec: str, capsys: pytest.CaptureFixture[
     ("option", "value", "code", "message"),
     [
         ("--out", "text.txt", 2, "text.txt: cannot be the directory"),
+        ("--out", "full", 2, "full: already exists; name a new directory"),
         ("--report", "absent/page.html", 2, "the directory absent does not exist"),
         ("--report", ".", 2, "it is a directory"),
         ("--passes", "absent", 2, "absent: there is no such pass directory"),
@@ -167,6 +170,8 @@ def test_wrong_options_are_reported_before_the_work(
 ):
     assert optimize.main(["model.py:build", "--out", "library", option, value]) == code
     assert message in capsys.readouterr().err
+    assert [path.name for path in Path("full").iterdir()] == ["fuse_0.py"]
+    assert Path("full/fuse_0.py").read_text() == "mine"
 
 
 @pytest.mark.usefixtures("_files")

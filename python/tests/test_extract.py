@@ -109,7 +109,7 @@ def test_each_model_gets_a_line_and_a_hostile_one_costs_itself(tmp_path):
     file.write_text(MODELS)
     names = ("fails", "crashes", "leaves", "vanishes", "swells", "is_no_model", "absent", "build")
     limits = ("--timeout", 900, "--memory-gib", 1.5, "--jobs", 2)
-    specs = [f"{file}:{name}" for name in names]
+    specs = [f"{file}:{name}" for name in (*names, "biuld")]
     status, lines, _ = run_cli(*specs, "nowhere:x", *limits, "--out", tmp_path / "out")
     assert status == 1
     found = {name: lines[f"{file}:{name}"] for name in names}
@@ -125,11 +125,12 @@ def test_each_model_gets_a_line_and_a_hostile_one_costs_itself(tmp_path):
     }
     assert found["fails"]["reason"] == "ValueError: no weights"
     assert "SIGABRT" in found["crashes"]["reason"]
-    assert "defines no `absent`" in found["absent"]["reason"]
+    assert "defines no `absent`; it defines " in found["absent"]["reason"]
+    assert "did you mean build? it defines " in lines[f"{file}:biuld"]["reason"]
     assert "no library `nowhere`" in lines["nowhere:x"]["reason"]
-    assert len(lines) == len(names) + 1, "what a model prints is no line"
+    assert len(lines) == len(names) + 2, "what a model prints is no line"
     assert {path.name for path in (tmp_path / "out/.logs").iterdir()} == {
-        f"models_{name}.txt" for name in names if name != "build"
+        f"models_{name}.txt" for name in (*names, "biuld") if name != "build"
     }
     status, lines, _ = run_cli(f"{file}:hangs", "--timeout", 2, "--out", tmp_path / "out")
     assert (status, lines[f"{file}:hangs"]["status"]) == (1, "timeout")

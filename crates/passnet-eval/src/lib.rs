@@ -83,6 +83,6 @@ pub use failing_part::{BisectError, smallest_part};
 pub use launcher::Launcher;
 pub use options::RefereeOptions;
 pub use referee::{Evaluation, Referee};
-pub use run::{Progress, RunError, RunOutcome, Submission, run_suite};
+pub use run::{Progress, RunError, RunOutcome, Submission, halting, run_suite};
 pub use zygote::Zygote;
 pub use zygote_config::{ZygoteConfig, ZygoteError};

@@ -145,16 +145,14 @@ pub fn run_suite(
         progress,
     };
     let jobs = referee.jobs().clamp(1, total.max(1));
-    let (failed, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    referee.resume();
-    let results: Vec<Result<(), RunError>> = std::thread::scope(|scope| {
-        scope.spawn(|| halt_when_stopped(referee, stop, &over));
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| shared.work(suite, &failed))).collect();
-        let results: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        over.store(true, Ordering::Relaxed);
-        results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    let failed = AtomicBool::new(false);
+    let results: Vec<Result<(), RunError>> = halting(referee, stop, || {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| shared.work(suite, &failed))).collect();
+            let results: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            results.into_iter().map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
     });
-    referee.resume();
     results.into_iter().collect::<Result<Vec<()>, _>>()?;
     let verdicts: Vec<Verdict> =
         shared.verdicts.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect();
@@ -164,6 +162,29 @@ pub fn run_suite(
         store.finish(begin.elapsed().as_nanos() as u64)?;
     }
     Ok(RunOutcome { header, verdicts, complete, reused: shared.reused.into_inner() })
+}
+
+/// Calls `evaluate`, and kills its evaluations once `stop` is true. Those fail and have no verdict.
+pub fn halting<T>(referee: &Referee, stop: &AtomicBool, evaluate: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    referee.resume();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| halt_when_stopped(referee, stop, &over));
+        // Also after a panic, or the scope would wait for its thread without end.
+        let _end = Ended(&over);
+        evaluate()
+    });
+    referee.resume();
+    result
+}
+
+/// Sets the flag when it is dropped.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Kills the processes of evaluations once `stop` is true. Repeats this until all evaluations have ended, because an evaluation may have

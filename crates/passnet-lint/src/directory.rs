@@ -10,14 +10,13 @@ use super::{
     flow::{Body, CodeLocation, Flow, FunctionRole},
     importable::IMPORTABLE_ROOTS,
     kernel::TritonLanguage,
+    order::{ORDER_FILE, listed_names},
     pattern::PatternLanguage,
     rule::Violation,
     rules::{ModuleName, OrderFile, TooLarge, UnexpectedFile},
-    source::{MAX_FILE_BYTES, ParsedFile, locate},
+    source::{ParsedFile, locate},
 };
 
-/// Name of the file that lists the passes in their order of application.
-pub const ORDER_FILE: &str = "sorted_output_pass_rule_names.json";
 /// Largest number of files in a directory.
 pub const MAX_FILES: usize = 256;
 /// Largest number of bytes in all files together.
@@ -57,10 +56,11 @@ pub fn lint_dir(files: &[(&str, &[u8])]) -> Vec<Finding> {
         }
     }
     let order = files.iter().find(|(name, _)| *name == ORDER_FILE).map(|(_, bytes)| *bytes);
-    let listed = match order_of(order, files) {
+    let listed = match listed_names(order, files) {
         Ok(listed) => listed,
-        Err(subject) => {
-            findings.insert(whole(ORDER_FILE, &OrderFile { subject }));
+        Err(problem) => {
+            let text = order.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+            findings.insert(locate(ORDER_FILE, text, problem.range, &OrderFile { subject: problem.subject }));
             Vec::new()
         }
     };
@@ -106,26 +106,4 @@ fn is_module_name(stem: &str) -> bool {
         stem.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !stem.starts_with(|c: char| c.is_ascii_digit());
     // Python would import a file with the name of an allowed module in place of the module, or the module in place of the file.
     plain && !stem.is_empty() && !stem.starts_with("__") && !IMPORTABLE_ROOTS.contains(&stem)
-}
-
-/// Returns the names that the order file lists. The error describes the problem with the file.
-fn order_of(order: Option<&[u8]>, files: &[(&str, &[u8])]) -> Result<Vec<String>, String> {
-    let bytes = order.ok_or_else(|| format!("there is no `{ORDER_FILE}`"))?;
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(format!("`{ORDER_FILE}` is too large"));
-    }
-    let names: Vec<String> =
-        serde_json::from_slice(bytes).map_err(|error| format!("not a JSON list of names: {error}"))?;
-    let mut listed: Vec<String> = Vec::new();
-    for name in names {
-        let stem = name.strip_suffix(".py").unwrap_or(&name).to_owned();
-        if !files.iter().any(|(file, _)| file.strip_suffix(".py") == Some(stem.as_str())) {
-            return Err(format!("`{name}` is not a pass of this directory"));
-        }
-        if listed.contains(&stem) {
-            return Err(format!("`{name}` is listed twice"));
-        }
-        listed.push(stem);
-    }
-    Ok(listed)
 }

@@ -13,6 +13,7 @@ mod classes;
 mod conditions;
 mod decorators;
 mod definitions;
+mod deletion;
 mod entry;
 mod expressions;
 mod imports;

@@ -40,6 +40,7 @@ mod importable;
 mod kernel;
 mod manual;
 mod native;
+mod order;
 mod pattern;
 mod read;
 pub mod render;
@@ -51,9 +52,10 @@ mod tests;
 mod value;
 
 pub use self::{
-    directory::{MAX_FILES, ORDER_FILE, lint_dir},
+    directory::{MAX_FILES, lint_dir},
     finding::{Finding, Position},
     manual::{find_rule, rules, rules_page},
+    order::ORDER_FILE,
     read::{PassFile, read_dir},
     rule::Rule,
     source::MAX_FILE_BYTES,

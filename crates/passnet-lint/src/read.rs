@@ -5,8 +5,9 @@ use std::{io, path::Path};
 use fs_err as fs;
 
 use super::{
-    directory::{MAX_FILES, ORDER_FILE, lint_dir},
+    directory::{MAX_FILES, lint_dir},
     finding::Finding,
+    order::ORDER_FILE,
     rule::Violation,
     rules::{TooLarge, UnexpectedFile},
     source::{MAX_FILE_BYTES, locate},

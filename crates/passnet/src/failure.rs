@@ -65,8 +65,13 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
 
 /// Prints how to continue, and returns [`BAD`].
 pub(crate) fn interrupted() -> anyhow::Result<ExitCode> {
-    eprintln!("interrupted; run the same command again to continue");
+    say_how_to_continue();
     exit_code(false)
+}
+
+/// Prints that the command was interrupted, and how to continue.
+pub(crate) fn say_how_to_continue() {
+    eprintln!("interrupted; run the same command again to continue");
 }
 
 /// Prints an error with its causes and returns the exit code. A reader that closed the pipe (`| head`) is not an error.
@@ -131,7 +136,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
         Some(ExportError::Read(error)) => Some(error),
         _ => cause.downcast_ref::<ReadError>(),
     };
-    if let Some(ReadError::Malformed { .. } | ReadError::Version { .. }) = unread {
+    if let Some(ReadError::Missing { .. } | ReadError::Malformed { .. } | ReadError::Version { .. }) = unread {
         return Some(USAGE);
     }
     if let Some(error) = cause.downcast_ref::<OpenError>() {

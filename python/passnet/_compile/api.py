@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from passnet._compile.compiled import Compiled
+from passnet._compile.keywords import suggests_keywords
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
 
 
+@suggests_keywords
 def compile(
     model: Callable[..., Any],
     *,

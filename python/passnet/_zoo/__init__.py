@@ -12,6 +12,7 @@ import importlib.util
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from passnet._summary import summary
 from passnet._zoo import variant
@@ -28,6 +29,9 @@ _LIBRARIES = {
     "torchaudio": "torchaudio",
     "diffusers": "diffusers",
 }
+
+# Largest number of functions of a file that a message lists.
+_SHOWN = 20
 
 
 def resolve(spec: str) -> Iterator[Recipe]:
@@ -110,6 +114,21 @@ def _lines(path: Path) -> list[str]:
     return [line for line in lines if line]
 
 
+def _defined(module: ModuleType, wanted: str) -> str:
+    """Returns the names of the functions and classes that a module itself defines, with those first that resemble `wanted`, as text."""
+    names = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and callable(value) and getattr(value, "__module__", None) == module.__name__
+    ]
+    if not names:
+        return "; it defines no function; write one that returns the model"
+    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    more = ", ..." if len(names) > _SHOWN else ""
+    return f"{hint or ';'} it defines {', '.join(names[:_SHOWN])}{more}"
+
+
 def _from_file(spec: str, path: Path, function: str) -> Recipe:
     if not path.is_file():
         raise SpecError(f"`{spec}`: {path} is not a file")
@@ -122,7 +141,7 @@ def _from_file(spec: str, path: Path, function: str) -> Recipe:
         loader.loader.exec_module(module)
         made = getattr(module, function, None)
         if made is None:
-            raise SpecError(f"`{spec}`: {path} defines no `{function}`")
+            raise SpecError(f"`{spec}`: {path} defines no `{function}`{_defined(module, function)}")
         made = made()
         model, args, kwargs = (*made, (), {})[:3] if isinstance(made, tuple) else (made, (), {})
         if not callable(model):

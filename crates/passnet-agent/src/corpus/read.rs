@@ -11,6 +11,14 @@ use passnet_run::open_input;
 /// Error of reading trajectories.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// There is no such file or folder.
+    #[error(
+        "{path}: cannot read trajectories: there is no such file or folder; name a `.jsonl` file or the folder of a run of `passnet agent run`"
+    )]
+    Missing {
+        /// File or folder.
+        path: PathBuf,
+    },
     /// A file cannot be read.
     #[error("{path}: {source}")]
     Io {
@@ -53,8 +61,8 @@ pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory,
     let mut files = Vec::new();
     for path in paths {
         // All files are opened before the first line is read, so that a wrong path fails immediately and not after an hour.
-        for path in files_of(path).map_err(|source| ReadError::Io { path: path.clone(), source })? {
-            let lines = open(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+        for path in files_of(path).map_err(|source| unreadable(path, source))? {
+            let lines = open(&path).map_err(|source| unreadable(&path, source))?;
             files.push((path, lines));
         }
     }
@@ -65,6 +73,11 @@ pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory,
             parse(&path, index + 1, &line)
         })
     }))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> ReadError {
+    let path = path.to_owned();
+    if source.kind() == io::ErrorKind::NotFound { ReadError::Missing { path } } else { ReadError::Io { path, source } }
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {

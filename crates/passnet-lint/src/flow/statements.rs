@@ -117,8 +117,7 @@ impl<'a> Flow<'a> {
                 self.bind_name(frame, def.name.as_str(), value);
             }
             Stmt::Match(stmt) => self.run_match(frame, stmt),
-            // A function can only unbind its own names, and an unbound name is an error when it is read.
-            Stmt::Delete(stmt) if stmt.targets.iter().all(|target| self.is_own_name(frame, target)) => {}
+            Stmt::Delete(stmt) => self.delete(frame, stmt),
             Stmt::Import(_) | Stmt::ImportFrom(_) => self.local_import(frame, stmt),
             // The body is not read: the statement itself is refused, so findings inside it would not help.
             Stmt::Try(stmt) => {
@@ -134,11 +133,6 @@ impl<'a> Flow<'a> {
         if !annotation::is_type(expr) {
             self.report(id, expr, &Annotation);
         }
-    }
-
-    fn is_own_name(&self, frame: CodeLocation, target: &Expr) -> bool {
-        let (Expr::Name(name), Some(id)) = (target, frame.function) else { return false };
-        self.is_local(id, name.id.as_str())
     }
 
     /// Runs all cases, because the value of the subject is not followed. It has to be plain: the patterns compare it.

@@ -11,7 +11,7 @@ use crate::rule::Violation;
 /// `__post_init__` and `__call__` included), classes without a base (functions, constants, and an `__init__` that assigns
 /// to attributes of `self`), and exceptions without members. Other bases, decorators, metaclasses and methods that begin
 /// with two underscores are not. The body of `if TYPE_CHECKING:` (without `else`) is not checked either. `match` compares plain values; patterns
-/// with classes or dictionaries are not allowed. `del` removes variables of the function.
+/// with classes or dictionaries are not allowed. `del` removes variables of the function; for elements of containers from elsewhere, see PN502.
 ///
 /// ## Why
 ///

@@ -18,7 +18,7 @@ use super::{
     stop::prompt_stop_flag,
 };
 use crate::{
-    failure::{check_folder, interrupted, usage},
+    failure::{check_folder, interrupted, say_how_to_continue, usage},
     progress::ProgressLine,
 };
 use passnet_flags::BenchRunArgs;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     refuse_run_of_another_author(&directory, &args.author)?;
     let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     // Before this line an interrupt ends the process, because there are no results to keep.
-    let stop = prompt_stop_flag()?;
+    let stop = prompt_stop_flag(say_how_to_continue)?;
     let mut author = create_for_bench(args, suite.record.tasks.len())?;
     let submission = write_submission(author.as_mut(), &suite, &referee, &directory, &stop)?;
     // Dropped here, because the author owns a progress line and, for language models, connections.

@@ -1,20 +1,30 @@
 //! `passnet eval`: evaluates one task, for a user or a training loop.
 
-use std::{process::ExitCode, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    path::Path,
+    process::ExitCode,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::Result;
 use passnet_author::{modification_times, next_step, verdict_report};
 use passnet_dataset::open_suite;
-use passnet_eval::{Referee, run::Progress};
+use passnet_eval::{Referee, halting, run::Progress};
 use passnet_flags::{EvalArgs, author_names};
 use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict, counted};
 use passnet_run::{SampleFolder, Selection, Suite};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
+use tempfile::TempDir;
 
 use super::{
     authors::{check_author, create, write_submission},
     referee,
+    stop::prompt_stop_flag,
 };
 use crate::{
     failure::{exit_code, report, usage},
@@ -38,15 +48,52 @@ struct JsonEvaluation<'a> {
     verdicts: &'a [Verdict],
 }
 
-/// Evaluates every graph of the task and prints the verdicts. Exits with 1 unless all are correct.
+/// Evaluates every graph of the task and prints the verdicts. Exits with 1 unless all are correct, and after an interrupt.
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let author = author(args)?;
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
+    let scratch = tempfile::Builder::new().prefix("passnet-eval-").tempdir()?;
+    let folder = scratch.path().to_owned();
+    let scratch = Arc::new(Mutex::new(Some(scratch)));
+    let also = Arc::clone(&scratch);
+    let stop = prompt_stop_flag(move || end(&also))?;
+    let result = evaluate_and_watch(args, &suite, &author, &folder, &stop);
+    // After an interrupt, an error only says that processes were killed.
+    if stop.load(Ordering::SeqCst) {
+        end(&scratch);
+        return exit_code(false);
+    }
+    // The thread that waits for an interrupt also owns the folder, and does not end.
+    drop(take(&scratch));
+    result
+}
+
+/// Says that the command was interrupted, and removes its folder. Of several calls, only the first does so.
+fn end(scratch: &Mutex<Option<TempDir>>) {
+    if take(scratch).is_some() {
+        eprintln!("interrupted");
+    }
+}
+
+fn take(scratch: &Mutex<Option<TempDir>>) -> Option<TempDir> {
+    scratch.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Evaluates the task until `stop` is true: once, or after each change of the pass directory.
+fn evaluate_and_watch(
+    args: &EvalArgs,
+    suite: &Suite,
+    author: &AuthorSpec,
+    scratch: &Path,
+    stop: &AtomicBool,
+) -> Result<ExitCode> {
     let referee = referee::start_for(&suite.record, &args.measure, None)?;
     loop {
         // Read before the evaluation: a change during it causes another one.
         let stamp = args.passes.as_deref().map(modification_times);
-        match evaluate(&referee, &suite, &author) {
+        let result = halting(&referee, stop, || evaluate(&referee, suite, author, scratch, stop));
+        match result {
+            _ if stop.load(Ordering::SeqCst) => return exit_code(false),
             Ok(verdicts) => {
                 print(args, &verdicts)?;
                 if !args.watch {
@@ -61,6 +108,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
         }
         eprintln!("waiting for changes of the pass directory; press Ctrl-C to stop");
         while args.passes.as_deref().map(modification_times) == stamp {
+            if stop.load(Ordering::SeqCst) {
+                return exit_code(false);
+            }
             std::thread::sleep(WATCH_EVERY);
         }
     }
@@ -81,16 +131,21 @@ fn author(args: &EvalArgs) -> Result<AuthorSpec> {
     Ok(author)
 }
 
-fn evaluate(referee: &Referee, suite: &Suite, author: &AuthorSpec) -> Result<Vec<Verdict>> {
+/// Returns the verdicts; fewer, or an error, if `stop` becomes true.
+fn evaluate(
+    referee: &Referee,
+    suite: &Suite,
+    author: &AuthorSpec,
+    scratch: &Path,
+    stop: &AtomicBool,
+) -> Result<Vec<Verdict>> {
     let total = suite.graphs().count();
     let (graphs, tasks) = (counted(total, "graph"), counted(suite.record.tasks.len(), "task"));
     tracing::info!("evaluating {graphs} of {tasks} of {}", suite.record.name);
-    let scratch = tempfile::tempdir()?;
-    let submission =
-        write_submission(create(author)?.as_mut(), suite, referee, scratch.path(), &AtomicBool::new(false))?;
+    let submission = write_submission(create(author)?.as_mut(), suite, referee, scratch, stop)?;
     let line = ProgressLine::new(total);
     let mut verdicts = Vec::new();
-    for id in suite.graphs() {
+    for id in suite.graphs().take_while(|_| !stop.load(Ordering::SeqCst)) {
         let Some(candidate) = submission.candidates.get(&id.task) else { continue };
         let folder = SampleFolder::read(&suite.sample_dir(&id), id);
         let verdict = referee.evaluate_folder(&folder, candidate)?.verdict;

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::failure::{BAD, interrupted};
+use crate::failure::BAD;
 
 /// Time in which a command that evaluates should end by itself after an interrupt.
 const GRACE: Duration = Duration::from_secs(2);
@@ -30,15 +30,14 @@ pub(super) fn stop_flag() -> Result<Arc<AtomicBool>> {
 }
 
 /// Returns a flag as [`stop_flag`] does, for a command that evaluates. If the command has not ended [`GRACE`] after the first interrupt, the
-/// process ends, as after a second one.
+/// process ends, as after a second one. `at_end` is called before: it says that the command was interrupted, and removes its folders.
 ///
 /// An evaluation notices an interrupt between its steps, and one step may draw or compare gigabytes.
-pub(super) fn prompt_stop_flag() -> Result<Arc<AtomicBool>> {
+pub(super) fn prompt_stop_flag(at_end: impl FnOnce() + Send + 'static) -> Result<Arc<AtomicBool>> {
     let stop = stop_flag()?;
     let seen = Arc::clone(&stop);
     let end = || {
-        // The code of an interrupted command is that of the exit below.
-        let _ = interrupted();
+        at_end();
         signal_hook::low_level::exit(i32::from(BAD))
     };
     thread::Builder::new().name("interrupt".to_owned()).spawn(move || end_after(&seen, GRACE, end))?;

@@ -17,7 +17,11 @@ use super::{
     referee,
     stop::prompt_stop_flag,
 };
-use crate::{failure::interrupted, output, progress::ProgressLine};
+use crate::{
+    failure::{interrupted, say_how_to_continue},
+    output,
+    progress::ProgressLine,
+};
 use passnet_flags::StudyArgs;
 
 /// Makes the missing runs, then writes `study.md` and `study.html` into the folder.
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
 /// One run per compiler; `None` where it was interrupted.
 fn run_compilers(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
     let suite = open_suite(path, &args.selection.selection())?;
-    let stop = prompt_stop_flag()?;
+    let stop = prompt_stop_flag(say_how_to_continue)?;
     let referee = referee::start(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {

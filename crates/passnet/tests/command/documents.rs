@@ -23,4 +23,5 @@ fn every_status_of_a_verdict_is_described() {
     let of_referee: BTreeSet<String> = all.iter().filter(|name| **name != of_logs).cloned().collect();
     assert_eq!(first_column("docs/reference/referee.md", "| status | codes |"), of_referee);
     assert_eq!(first_column("docs/reference/scoring.md", "| status | S_t, ES_t, AS | sound score |"), of_referee);
+    assert_eq!(first_column("docs/guides/reinforcement-learning.md", "| status | meaning | reward |"), of_referee);
 }

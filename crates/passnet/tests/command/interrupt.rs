@@ -79,3 +79,50 @@ fn a_run_that_is_interrupted_ends_and_can_be_continued() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("run complete"), "{text}");
 }
+
+/// Starts `eval` with its temporary files in `home`.
+fn start_eval(home: &Path) -> Child {
+    let mut eval = command(&["eval", "suites/demo/gpt2-gelu-tanh", "--author", "fuse", "--trials", "100000"]);
+    eval.env("TMPDIR", home).process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn an_evaluation_that_is_interrupted_says_so_and_leaves_no_folder() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    // While the fork server starts, and while workers run below it.
+    for processes in [1, 3] {
+        let home = tempfile::tempdir().unwrap();
+        let mut child = start_eval(home.path());
+        while descendants(child.id()).len() < processes {
+            assert!(child.try_wait().unwrap().is_none(), "the evaluation ended before it was interrupted");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert_eq!(text.matches("interrupted").count(), 1, "{text}");
+        assert!(!text.contains("error"), "{text}");
+        assert_eq!(left(home.path()), 0);
+    }
+}
+
+/// Number of folders of evaluations.
+fn left(home: &Path) -> usize {
+    let names = fs::read_dir(home).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("passnet-eval-")).count()
+}
+
+#[test]
+fn an_evaluation_that_ends_leaves_no_folder() {
+    let home = tempfile::tempdir().unwrap();
+    // It fails, so it needs no PyTorch.
+    let mut eval = command(&["eval", "suites/demo/gpt2-gelu-tanh", "--author", "eager"]);
+    eval.env("TMPDIR", home.path()).env("PASSNET_PYTHON", "/nonexistent/python");
+    assert_eq!(eval.output().unwrap().status.code(), Some(3));
+    assert_eq!(left(home.path()), 0);
+}

@@ -90,7 +90,13 @@ fn wrong_and_damaged_files_are_wrong_use() {
     std::fs::write(folder.path().join("suite/suite.json"), &whole[..whole.len() / 2]).unwrap();
     check(&["bench", "run", &suite, "--author", "eager"], 2, &["suite.json:"]);
     check(&["traj", "stats", &empty], 2, &["there are no trajectories"]);
-    check(&["traj", "stats", "no/such"], 2, &["no/such"]);
+    let missing = "cannot read trajectories: there is no such file or folder; name a `.jsonl` file";
+    check(&["traj", "stats", "no/such"], 2, &["no/such: ", missing, "`passnet agent run`"]);
+    check(&["traj", "filter", "no/such", "--out", &path("filtered")], 2, &["no/such: ", missing]);
+    let run = path("run");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::write(folder.path().join("run/run.json"), "{}").unwrap();
+    check(&["traj", "stats", &run], 2, &["run/trajectories.jsonl: ", missing]);
     check(&["submit", "no/such", "--to", "http://127.0.0.1:1"], 2, &["no/such"]);
     check(&["attacks", "no/such"], 2, &["no/such: no attack suite"]);
     for address in ["nonsense", "127.0.0.1:99999"] {
@@ -181,8 +187,8 @@ fn a_cache_that_cannot_be_written_ends_the_command_before_anything_runs() {
 
 #[test]
 fn a_cause_that_the_error_quotes_is_said_once() {
-    let text = check(&["traj", "stats", "no/such"], 2, &[]);
-    assert_eq!(text.matches("No such file").count(), 1, "{text}");
+    let text = check(&["traj", "stats", "README.md/inside"], 2, &[]);
+    assert_eq!(text.matches("Not a directory").count(), 1, "{text}");
 }
 
 #[test]
