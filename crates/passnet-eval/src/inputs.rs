@@ -1,5 +1,6 @@
 //! Values of a graph's inputs, made from the metadata of its sample. The rules are in `docs/reference/inputs.md`.
 
+mod aligned;
 mod bounded;
 mod content;
 mod discrete;
@@ -70,6 +71,9 @@ pub(crate) fn fill_among(
     content: Content,
     all: AllInputs<'_>,
 ) -> Result<Vec<u8>, InputError> {
+    if content == Content::SingleChanges {
+        return single_changes(meta, number, seed, all);
+    }
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
     let changes = content.is_discrete() && is_discrete(meta);
@@ -107,6 +111,16 @@ pub(crate) fn fill_among(
         outliers::change(meta, seed, content, &mut out);
     }
     non_finite::place(meta, stream, content, &mut out);
+    Ok(out)
+}
+
+/// Makes random values of which a few, if they are integers, bools or a mask, are those of a `discrete` content.
+fn single_changes(meta: &TensorMeta, number: usize, seed: u64, all: AllInputs<'_>) -> Result<Vec<u8>, InputError> {
+    let mut out = fill_among(meta, number, seed, Content::Random, all)?;
+    if is_discrete(meta) {
+        let changed = fill_among(meta, number, seed, Content::Discrete, all)?;
+        discrete::copy_some(meta, Stream::new(seed, &meta.name), &changed, &mut out);
+    }
     Ok(out)
 }
 
@@ -184,8 +198,8 @@ fn fill_real<R: Real>(
 ) -> Result<(), InputError> {
     let stream = Stream::new(seed, &meta.name);
     let rule = FloatRule { constants: &all.facts.floats, ..FloatRule::of(meta, content) };
-    let has_parts = all.facts.construction == Construction::Timed && is_drawn(meta) && rule.keeps_random();
-    let parts = if has_parts { Parts::of(meta) } else { None };
+    let has_parts = all.facts.construction == Construction::Timed && is_drawn(meta) && rule.keeps_drawn();
+    let parts = if has_parts { Parts::of(&TensorMeta { std: Some(rule.drawn_std()), ..meta.clone() }) } else { None };
     let sums = match &parts {
         Some(parts) => Some(Sums::new(parts, fill(&parts.addends_of(meta), seed, Content::Random)?, seed)),
         None => None,
@@ -203,7 +217,7 @@ fn fill_real<R: Real>(
             let values = (group * 4..).zip(normals.as_flattened());
             for ((index, &normal), element) in values.zip(elements.chunks_exact_mut(R::SIZE)) {
                 let value = match sums {
-                    Some(_) => rule.of_random::<R>(R::load(element), normal),
+                    Some(_) => rule.of_drawn::<R>(R::load(element), normal),
                     None => rule.value::<R>(index, normal),
                 };
                 R::store(value, element);
@@ -213,13 +227,25 @@ fn fill_real<R: Real>(
     if content == Content::NearDuplicate && meta.data.is_none() {
         reverse_middle(out, R::SIZE);
     }
-    if is_drawn(meta) && matches!(content, Content::Uneven | Content::Spikes) {
-        rows::change::<R>(meta, stream, (content, all.has_rows), out, |value| rule.within(value, 0.0, R::SPIKE));
+    if !is_drawn(meta) {
+        return Ok(());
     }
-    if is_drawn(meta) && content == Content::Segments {
-        let shift = segments::SHIFT * rule.std * rule::SCALE;
-        let inside = |value| rule.within((value - rule.mean) * segments::FACTOR + rule.mean + shift, 0.0, 100.0);
-        segments::change::<R>(meta, seed, out, inside);
+    match content {
+        Content::Uneven | Content::Spikes | Content::Scaled => {
+            rows::change::<R>(meta, stream, (content, all.has_rows), out, |value| rule.within(value, 0.0, R::SPIKE));
+        }
+        Content::Segments | Content::Stripes => {
+            // The difference of two tensors has stripes, too.
+            let is_lower = content == Content::Stripes && stream.group(u64::MAX / 2)[0].is_multiple_of(2);
+            let shift = if is_lower { -segments::SHIFT } else { segments::SHIFT } * rule.std * rule::SCALE;
+            let inside = |value| rule.within((value - rule.mean) * segments::FACTOR + rule.mean + shift, 0.0, 100.0);
+            segments::change::<R>(meta, seed, content, out, inside);
+        }
+        Content::Aligned => {
+            let value = |deviations| rule.within(rule.mean + deviations * rule.std * rule::SCALE, 0.0, 100.0);
+            aligned::change::<R>(meta, seed, out, value);
+        }
+        _ => {}
     }
     Ok(())
 }

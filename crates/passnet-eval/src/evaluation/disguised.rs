@@ -25,7 +25,9 @@ use crate::{
 /// Largest number of disguised rounds of a path. They are chosen at random, because a round takes several times as long as a checked
 /// round.
 const MOST_ROUNDS: u64 = 6;
-/// Bytes of inputs of all disguised rounds together. There is at least one round.
+/// Least number of them: one of far magnitudes, and one of near ones.
+const LEAST_ROUNDS: u64 = 2;
+/// Bytes of inputs of all disguised rounds together, if there are more.
 const ALL_BYTES: u64 = 32 << 20;
 
 impl GraphEvaluation<'_> {
@@ -45,7 +47,7 @@ impl GraphEvaluation<'_> {
         rounds.dedup_by_key(|round| round.inputs_seed);
         let (far, near): (Vec<Round>, Vec<Round>) = rounds.into_iter().partition(|round| round.content.is_far());
         let (mut far, mut near) = (far.into_iter(), near.into_iter());
-        let most = (ALL_BYTES / self.input_bytes().max(1)).clamp(1, MOST_ROUNDS) as usize;
+        let most = (ALL_BYTES / self.input_bytes().max(1)).clamp(LEAST_ROUNDS, MOST_ROUNDS) as usize;
         let mut before: Vec<Round> =
             (0..most).flat_map(|_| far.next().into_iter().chain(near.next())).take(most).collect();
         // If the number is odd, chance decides where the middle round goes.

@@ -18,6 +18,12 @@ pub enum Content {
     Spikes,
     /// Like `Random`, but in a segment of each long dimension, values have another mean and a smaller deviation.
     Segments,
+    /// Like `Segments`, but with short parts that repeat along each dimension.
+    Stripes,
+    /// Like `Wide`, but small: each tensor, and each part of it along its first dimension, has its own magnitude.
+    Scaled,
+    /// Like `Random`, but a few rows of all tensors are alike, and a few lines along another dimension.
+    Aligned,
     /// Like `Random`, with a small block of values as in `Wide` in each tensor.
     Outliers,
     /// Like `Outliers`, with a block in every second floating-point tensor only, from the first one on.
@@ -35,6 +41,8 @@ pub enum Content {
     Divided,
     /// Like `Discrete` and `Divided`, but along another dimension than the last one.
     Columns,
+    /// Like `Random`, but a few integers and bools are as in `Discrete`.
+    SingleChanges,
     /// A thousand times the random values, within the type's range.
     Large,
     /// The random values, all with a negative sign.
@@ -59,13 +67,16 @@ impl Content {
     pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 20] = [
+    pub const ADVERSARIAL: [Self; 24] = [
         Self::Varied,
         Self::Wide,
         Self::Uneven,
         Self::Steps,
         Self::Spikes,
         Self::Segments,
+        Self::Stripes,
+        Self::Scaled,
+        Self::Aligned,
         Self::Outliers,
         Self::EvenOutliers,
         Self::OddOutliers,
@@ -74,6 +85,7 @@ impl Content {
         Self::Discrete,
         Self::Divided,
         Self::Columns,
+        Self::SingleChanges,
         Self::Zeros,
         Self::Large,
         Self::Negative,
@@ -84,7 +96,7 @@ impl Content {
 
     /// Returns whether integers and bools do not follow their rule.
     pub(crate) const fn is_discrete(self) -> bool {
-        matches!(self, Self::Discrete | Self::Divided | Self::Columns)
+        matches!(self, Self::Discrete | Self::Divided | Self::Columns | Self::SingleChanges)
     }
 
     /// Returns whether all values have ordinary magnitudes, but not those that the metadata describes.
@@ -95,6 +107,9 @@ impl Content {
                 | Self::Uneven
                 | Self::Steps
                 | Self::Segments
+                | Self::Stripes
+                | Self::Scaled
+                | Self::Aligned
                 | Self::Outliers
                 | Self::EvenOutliers
                 | Self::OddOutliers
@@ -118,6 +133,9 @@ impl Content {
             Self::Steps => "steps",
             Self::Spikes => "spikes",
             Self::Segments => "segments",
+            Self::Stripes => "stripes",
+            Self::Scaled => "scaled",
+            Self::Aligned => "aligned",
             Self::Outliers => "outliers",
             Self::EvenOutliers => "even_outliers",
             Self::OddOutliers => "odd_outliers",
@@ -126,6 +144,7 @@ impl Content {
             Self::Discrete => "discrete",
             Self::Divided => "divided",
             Self::Columns => "columns",
+            Self::SingleChanges => "single_changes",
             Self::Zeros => "zeros",
             Self::Large => "large",
             Self::Negative => "negative",

@@ -22,6 +22,12 @@ const LARGEST_EXPONENT: u32 = 30;
 /// Magnitude above which literals mark masked elements. `varied` contents do not change them.
 const SENTINEL: f64 = 1e4;
 
+/// Number of elements of a tensor that `single_changes` contents change.
+const PARTS: u64 = 2;
+
+/// Largest number of elements among which one that differs is sought.
+const MOST_LOOKED_AT: usize = 4096;
+
 /// Returns whether the tensor has integers, bools, or literals that are a mask. Random integers and bools count because their rows are never
 /// all equal.
 pub(crate) fn is_discrete(meta: &TensorMeta) -> bool {
@@ -41,7 +47,7 @@ fn is_mask(meta: &TensorMeta) -> bool {
 
 /// Fills a tensor for which [`is_discrete`] is true, and whose integers have no range. Integers are drawn from the literals, so they stay valid
 /// indices. If all literals are equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals
-/// nor bounds, they are below the number of common indices.
+/// nor bounds, they are below the number of common indices; in `divided` contents, they are 0 and 1.
 ///
 /// An input that is neither an index nor a size has integers of all magnitudes and both signs in their place.
 ///
@@ -75,6 +81,8 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
     let fixed = values.clone();
     let is_quantity = values.is_empty() && all.facts.quantities.contains(&meta.name);
     let pool = match values.first() {
+        // A table may have fewer rows than the least dimension of the other inputs, and the graph then raises an exception.
+        None if content == Content::Divided => vec![0, 1],
         None => (0..all.indices).collect(),
         Some(&first) if values.iter().all(|&value| value == first) => vec![first, i64::from(first == 0)],
         Some(_) => values,
@@ -89,6 +97,24 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
             fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0)
         };
         element.copy_from_slice(&value.to_ne_bytes()[..size]);
+    }
+}
+
+/// Replaces a few elements, each in another part of the tensor, by those of another content of it, where these differ.
+pub(super) fn copy_some(meta: &TensorMeta, stream: Stream, from: &[u8], out: &mut [u8]) {
+    let size = meta.dtype.size();
+    let count = (out.len() / size) as u64;
+    let parts = PARTS.min(count);
+    for part in 0..parts {
+        let (first, end) = (count * part / parts, count * (part + 1) / parts);
+        let [place, ..] = stream.group(u64::MAX / 4 + part);
+        let start = first + u64::from(place) % (end - first);
+        let bytes = |index: u64| index as usize * size..(index as usize + 1) * size;
+        // Some elements of a discrete content are those of random contents.
+        let differs = |index: &u64| from[bytes(*index)] != out[bytes(*index)];
+        if let Some(index) = (start..end).take(MOST_LOOKED_AT).find(differs) {
+            out[bytes(index)].copy_from_slice(&from[bytes(index)]);
+        }
     }
 }
 

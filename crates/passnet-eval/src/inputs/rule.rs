@@ -55,9 +55,17 @@ impl<'a> FloatRule<'a> {
         !fixed.max(self.min).min(self.max).is_finite()
     }
 
-    /// Returns whether the content changes random values, and does not draw others in their place.
-    pub(super) const fn keeps_random(&self) -> bool {
-        !matches!(self.content, Content::Wide | Content::Uneven | Content::Steps | Content::Zeros | Content::Tiny)
+    /// Returns whether the content changes values that are drawn with [`Self::drawn_std`].
+    pub(super) const fn keeps_drawn(&self) -> bool {
+        !matches!(self.content, Content::Zeros | Content::Tiny)
+    }
+
+    /// Returns the deviation, in units of [`SCALE`], of the values that are drawn before the content changes them.
+    pub(super) fn drawn_std(&self) -> f64 {
+        match self.content {
+            Content::Wide | Content::Uneven | Content::Steps | Content::Scaled => self.std.max(1.0) / SCALE,
+            _ => self.std,
+        }
     }
 
     pub(super) fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
@@ -69,17 +77,22 @@ impl<'a> FloatRule<'a> {
             return self.within(value, normal, 100.0);
         }
         // The value is rounded after each operation, as in arithmetic of the type itself.
-        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.std) * SCALE);
-        self.of_random::<R>(R::round(scaled + self.mean), normal)
+        let scaled = R::round(R::round(R::round(normal as f32 as f64) * self.drawn_std()) * SCALE);
+        self.of_drawn::<R>(R::round(scaled + self.mean), normal)
     }
 
-    /// Returns the value of the content that takes the place of a random value. `normal` is the variate of this value.
-    pub(super) fn of_random<R: Real>(&self, random: f64, normal: f64) -> f64 {
+    /// Returns the value of the content that takes the place of a drawn value. `normal` is the variate of this value.
+    pub(super) fn of_drawn<R: Real>(&self, drawn: f64, normal: f64) -> f64 {
         match self.content {
             Content::Random
             | Content::Varied
             | Content::Spikes
+            | Content::Wide
+            | Content::Uneven
             | Content::Segments
+            | Content::Stripes
+            | Content::Scaled
+            | Content::Aligned
             | Content::Outliers
             | Content::EvenOutliers
             | Content::OddOutliers
@@ -88,19 +101,16 @@ impl<'a> FloatRule<'a> {
             | Content::Discrete
             | Content::Divided
             | Content::Columns
+            | Content::SingleChanges
             | Content::NearDuplicate
             | Content::NonFinite
             | Content::FarPositive
             | Content::FarNegative
-            | Content::Small => self.within(random, normal, 100.0),
-            Content::Wide | Content::Uneven => self.within(normal * self.std.max(1.0) + self.mean, normal, 100.0),
-            Content::Steps => {
-                let value = steps::value(normal * self.std.max(1.0) + self.mean, normal, self.constants);
-                self.within(value, normal, 100.0)
-            }
+            | Content::Small => self.within(drawn, normal, 100.0),
+            Content::Steps => self.within(steps::value(drawn, normal, self.constants), normal, 100.0),
             Content::Zeros => self.within(0.0, normal, 100.0),
-            Content::Large => self.within(random * 1000.0, normal, R::LARGE),
-            Content::Negative => self.within(-random.abs(), normal, 100.0),
+            Content::Large => self.within(drawn * 1000.0, normal, R::LARGE),
+            Content::Negative => self.within(-drawn.abs(), normal, 100.0),
             Content::Tiny => self.within(normal * R::TINY, normal, 100.0),
         }
     }
