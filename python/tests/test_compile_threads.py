@@ -121,3 +121,47 @@ def test_modules_run_while_another_thread_traces_a_pattern():
                 trace_pattern(lambda x, y: torch.relu(x + y) * torch.full((2,), 1.0))
 
     together(work)
+
+
+class _Outer(torch.nn.Module):
+    """Calls another model, and a function where Dynamo does not trace."""
+
+    def __init__(self, inner: torch.nn.Module, outside: Callable[[], None]) -> None:
+        super().__init__()
+        self.inner = inner
+        self.outside = outside
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not torch.compiler.is_compiling():
+            self.outside()
+        return self.inner(x) * 2
+
+
+@compiles_in_threads
+def test_a_model_and_one_that_contains_it_compile_first_in_two_threads() -> None:
+    inner = passnet.compile(mlp(8))
+    inside, begun = threading.Event(), threading.Event()
+
+    def outside() -> None:
+        # The outer model is being compiled. The other thread begins to compile the inner one before this thread calls that.
+        inside.set()
+        begun.wait(DEADLOCK)
+        threading.Event().wait(1.0)
+
+    outer = passnet.compile(_Outer(inner, outside))
+
+    def call_inner() -> None:
+        inside.wait(DEADLOCK)
+        begun.set()
+        inner(torch.randn(2, 16))
+
+    with torch.no_grad():
+        threads = [
+            threading.Thread(target=work, daemon=True)
+            for work in (call_inner, lambda: torch.no_grad()(outer)(torch.randn(4, 16)))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLOCK)
+    assert not any(thread.is_alive() for thread in threads), "deadlock"

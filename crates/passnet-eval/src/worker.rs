@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use passnet_record::{ForkRequest, Layout, OutputValue, Outputs, WorkerError, WorkerReply, WorkerRequest};
+use passnet_record::{ForkRequest, Layout, OutputValue, Outputs, WorkerError, WorkerNote, WorkerReply, WorkerRequest};
 use rustix::{
     process::Pid,
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -142,6 +142,8 @@ pub(crate) struct Worker {
     zygote: Arc<Zygote>,
     log: PathBuf,
     pub(crate) sandbox: std::collections::BTreeMap<String, String>,
+    /// Number of violations, from the first one on, that are excused.
+    excused: usize,
 }
 
 impl Worker {
@@ -162,7 +164,7 @@ impl Worker {
         if options.sandbox {
             zygote.watch.begin(id, pid, WorkerLimits { memory_bytes: options.memory_bytes, log: log.clone() });
         }
-        Ok(Self { id, pid, channel, zygote, log, sandbox: Default::default() })
+        Ok(Self { id, pid, channel, zygote, log, sandbox: Default::default(), excused: 0 })
     }
 
     /// Waits for the worker's first message.
@@ -209,9 +211,21 @@ impl Worker {
         self.receive_done(deadline)
     }
 
-    /// Returns the next reply, which has to be `outputs` with at most `limit` bytes of values.
+    /// Excuses the violations of a call whose contents say nothing about the candidate. Replies have the violations of all earlier calls.
+    pub(crate) fn excuse(&mut self, of_call: &Returned) {
+        self.excused += of_call.outputs.notes.iter().filter(|note| matches!(note, WorkerNote::Violation(_))).count();
+    }
+
+    /// Returns the next reply, which has to be `outputs` with at most `limit` bytes of values. It has no violations that are excused.
     pub(crate) fn receive_outputs(&mut self, limit: u64, deadline: Instant) -> Result<Returned, WorkerFault> {
-        self.receive_sent(limit, deadline)?.read()
+        let mut returned = self.receive_sent(limit, deadline)?.read()?;
+        let mut excused = self.excused;
+        returned.outputs.notes.retain(|note| {
+            let is_excused = excused > 0 && matches!(note, WorkerNote::Violation(_));
+            excused -= usize::from(is_excused);
+            !is_excused
+        });
+        Ok(returned)
     }
 
     /// Receives the values of a call, to be read later.

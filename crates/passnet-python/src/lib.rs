@@ -93,6 +93,12 @@ fn record_violation(entry: &str) {
     violations::record(entry);
 }
 
+/// Begins the part of the record that belongs to the next call.
+#[pyfunction]
+fn begin_call() {
+    violations::begin_call();
+}
+
 /// Returns the record of the interception layer since the process began.
 #[pyfunction]
 fn recorded_violations() -> Vec<String> {
@@ -131,11 +137,11 @@ mod native {
     #[pymodule_export]
     use super::{
         CppLauncher, CudaLauncher, DeviceTimer, InputMemory, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox,
-        TensorTypes, TritonLauncher, collect_launches, count_launch, cuda_synchronize, die_with_parent, exit_on_signal,
-        guard_kernels, has_content, judge_device_code, judge_kernel_source, judge_kernel_text, judge_kernels,
-        kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite, prepare_namespaces,
-        protect_inputs, record_violation, recorded_violations, restore_child_pid_namespace, same_bytes,
-        set_child_subreaper, set_idle_kernels, set_kernel_hook, share_memory, time_calls, unshare_child_pid_namespace,
-        write_passes,
+        TensorTypes, TritonLauncher, begin_call, collect_launches, count_launch, cuda_synchronize, die_with_parent,
+        exit_on_signal, guard_kernels, has_content, judge_device_code, judge_kernel_source, judge_kernel_text,
+        judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite,
+        prepare_namespaces, protect_inputs, record_violation, recorded_violations, restore_child_pid_namespace,
+        same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, share_memory, time_calls,
+        unshare_child_pid_namespace, write_passes,
     };
 }

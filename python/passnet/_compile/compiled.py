@@ -25,7 +25,7 @@ from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
 from passnet._compile.graphs import Pool
 from passnet._compile.inference import build_inference
-from passnet._compile.methods import caller_of, is_method
+from passnet._compile.methods import CHAINED, caller_of, is_method
 from passnet._compile.options import Options
 from passnet._compile.outside import Changing, reason_outside
 from passnet._compile.registry import watch
@@ -35,10 +35,6 @@ from passnet._compile.uncaptured import run_uncaptured
 from passnet._passes.load import Pass
 from passnet._warning import warn
 from passnet.kernels._errors import is_fatal
-
-# Methods of modules that return the module.
-_CHAINED = frozenset({"apply", "bfloat16", "cpu", "cuda", "double", "float", "half"})
-_CHAINED |= {"requires_grad_", "share_memory", "to", "to_empty", "type"}
 
 # Number of further attempts to capture. A model that fills a cache or installs hooks does so only in its first call.
 _RETRIES = 1
@@ -64,7 +60,6 @@ class Compiled:
         self._entries: tuple[Entry, ...] = ()
         self._built: list[Built] = []
         self._counts: dict[str, int] = {}
-        self._pool: Pool | None = None
         self._dynamo: Callable[..., Any] | None = None
         self._refused: str | None = None
         self._implicit_cast: str | None = None
@@ -124,7 +119,7 @@ class Compiled:
             return value
         if is_method(self.model, name, value):
             return types.MethodType(value.__func__, self._as_caller())
-        if name not in _CHAINED:
+        if name not in CHAINED:
             return value
 
         @functools.wraps(value)
@@ -168,7 +163,7 @@ class Compiled:
         with self._lock:
             self._forget()
             self._counts.clear()
-            self._pool = None
+            self.__dict__.pop("_pool", None)
 
     def train(self, mode: bool = True) -> Compiled:
         """Sets the model to training mode, or to evaluation mode if `mode` is False. Returns this object."""
@@ -224,11 +219,15 @@ class Compiled:
         else:
             with self._lock:
                 run = self._decide(args, kwargs)
+            if run is None:
+                # In this order: a thread that compiles a model which contains this one calls this object while it captures.
+                with _capturing, self._lock:
+                    run = self._decide(args, kwargs) or self._compiled(args, kwargs)
         # Outside the lock: the model may wait for another thread that calls this object.
         return run(*args, **kwargs)
 
-    def _decide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
-        """Returns the function that computes a call that no entry accepts."""
+    def _decide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+        """Returns the function that computes a call that no entry accepts; `None` if the call has to be compiled."""
         if self._is_stale:
             # These survive the refresh: otherwise a model that assigns a buffer in each call would be captured in each call.
             dynamo, retries = self._dynamo, self._retries
@@ -246,6 +245,10 @@ class Compiled:
             self._warn("limit", f"PyTorch runs calls of {self._name()} with other types or sizes: {advice}")
         if reason := self._refused or self._limited:
             return self._count(reason)
+        return None
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        """Compiles a call, and returns a function that gives its result."""
         try:
             result = self._compile(args, kwargs)
         except NotCapturedError as error:
@@ -253,8 +256,8 @@ class Compiled:
         return lambda *_, **__: result
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Runs a call of a new kind, and compiles this kind for later calls."""
-        with _capturing, without_old_objects():
+        """Runs a call of a new kind, and compiles this kind for later calls. The caller holds `_capturing`."""
+        with without_old_objects():
             before = RandomState() if self.options.verify else None
             with uncached(), ModesKept():
                 captured = capture(self.model, args, kwargs)
@@ -265,7 +268,7 @@ class Compiled:
                     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in captured.example):
                         built = self._trained(captured)
                     else:
-                        built = build_inference(captured, self._known, self.options, self._store, self._graph_pool())
+                        built = build_inference(captured, self._known, self.options, self._store, self._pool)
             except UnfaithfulError as error:
                 self._refused = self._left("unfaithful", str(error))
                 return error.result
@@ -301,7 +304,7 @@ class Compiled:
     def _trained(self, captured: Captured) -> Built:
         """Builds the call with compiled gradients. If that fails, warns once and uses the gradients of PyTorch."""
         run, report = build_training(captured, self._known, self.options, self._store)
-        if self._graph_pool() is not None:
+        if self._pool is not None:
             report.cuda_graph = "refused: gradients are required"
         if unused := self.options.of_inference():
             message = f"{unused} do not apply to calls that require gradients; for inference, call the model under `torch.no_grad()`"
@@ -354,10 +357,9 @@ class Compiled:
         self._count(reason)
         self._entries = (*self._entries, entry)
 
-    def _graph_pool(self) -> Pool | None:
-        if self._pool is None and self.options.cuda_graphs and torch.cuda.is_available():
-            self._pool = Pool()
-        return self._pool
+    @functools.cached_property
+    def _pool(self) -> Pool | None:
+        return Pool() if self.options.cuda_graphs and torch.cuda.is_available() else None
 
     def _name(self) -> str:
         return getattr(self.model, "__qualname__", type(self.model).__name__)
@@ -384,7 +386,8 @@ class Compiled:
         tensors = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if reason := reason_outside(tensors):
             return reason
-        wants_gradient = torch.is_grad_enabled() and self._wants_gradient(tensors)
+        own = owned_tensors(self.model).values()
+        wants_gradient = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (*tensors, *own))
         if torch._C._is_any_autocast_enabled() and not wants_gradient:
             if self._implicit_cast is not None:
                 return self._implicit_cast
@@ -395,6 +398,3 @@ class Compiled:
             self._warn("gradient", f"gradients are enabled, so with `training=False` the model itself runs; {advice}")
             return "a gradient is required"
         return None
-
-    def _wants_gradient(self, tensors: list[torch.Tensor]) -> bool:
-        return any(tensor.requires_grad for tensor in (*tensors, *owned_tensors(self.model).values()))

@@ -8,6 +8,10 @@ from typing import Any
 
 import torch
 
+# Methods of modules that return the module.
+CHAINED = frozenset({"apply", "bfloat16", "cpu", "cuda", "double", "float", "half"})
+CHAINED |= {"requires_grad_", "share_memory", "to", "to_empty", "type"}
+
 # The method of transformers' models that returns the function that `generate` calls for each token.
 _COMPILED_CALL = "get_compiled_call"
 

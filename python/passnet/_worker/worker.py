@@ -244,6 +244,7 @@ class Worker:
         if function is None:
             raise protocol.ProtocolError("`call` before `load`")
         self.forget_last_call()
+        _native.begin_call()
         if watching.poison:
             inputs.guard()
             self.protect(inputs)

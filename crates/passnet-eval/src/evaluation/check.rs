@@ -188,7 +188,11 @@ impl<'a> GraphEvaluation<'a> {
                 candidate.receive_done(self.deadline).candidate("receiving inputs")?;
             }
             let got = candidate.receive_outputs(limit, self.deadline);
-            let Some(expected) = expected else { continue };
+            let Some(expected) = expected else {
+                // An index that the graph refuses, for instance, is also out of bounds for a kernel.
+                got.iter().for_each(|got| candidate.excuse(got));
+                continue;
+            };
             // Every round shows this: a sum with constant zeros changes its operand only if a content has other values.
             self.restore |= !expected.outputs.mutated.is_empty();
             // The shapes of a graph may depend on integers, but a pass may be made for one shape. It is judged if it runs to the end: one
@@ -197,7 +201,10 @@ impl<'a> GraphEvaluation<'a> {
                 self.report.evidence.notes.push(skipped(round.content));
                 match &got {
                     Err(WorkerFault::Failed(_)) => continue,
-                    Ok(got) if integrity::violation_seen(&got.outputs.notes).is_some() => continue,
+                    Ok(got) if integrity::violation_seen(&got.outputs.notes).is_some() => {
+                        candidate.excuse(got);
+                        continue;
+                    }
                     _ => {}
                 }
             }
