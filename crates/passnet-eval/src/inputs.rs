@@ -235,9 +235,7 @@ fn fill_real<R: Real>(
             rows::change::<R>(meta, stream, (content, all.has_rows), out, |value| rule.within(value, 0.0, R::SPIKE));
         }
         Content::Segments | Content::Stripes => {
-            // The difference of two tensors has stripes, too.
-            let is_lower = content == Content::Stripes && stream.group(u64::MAX / 2)[0].is_multiple_of(2);
-            let shift = if is_lower { -segments::SHIFT } else { segments::SHIFT } * rule.std * rule::SCALE;
+            let shift = segments::shift(content, stream) * rule.std * rule::SCALE;
             let inside = |value| rule.within((value - rule.mean) * segments::FACTOR + rule.mean + shift, 0.0, 100.0);
             segments::change::<R>(meta, seed, content, out, inside);
         }

@@ -223,8 +223,7 @@ class Worker:
                     self.weights.shared_with(rewriting.module)
                 self.rewriting = rewriting
                 if compiled:
-                    # The rewriting above reports the matches. Dynamo captures the graph again at the first call, and the
-                    # backend rewrites the captured graph.
+                    # The rewriting above reports the matches. At the first call, Dynamo captures the graph again for the backend.
                     self.backend = Backend([directory])
                     self.callable = torch.compile(module, backend=self.backend, dynamic=False)
             case _:

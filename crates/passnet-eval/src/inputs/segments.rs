@@ -12,7 +12,9 @@ use crate::philox::Stream;
 /// Factor of deviations inside of a segment.
 pub(super) const FACTOR: f64 = 0.3;
 /// Change of the mean inside of a segment, in deviations of random values.
-pub(super) const SHIFT: f64 = 2.0;
+const SHIFT: f64 = 2.0;
+/// Change of the mean inside of stripes. A sample misses a part of them only, so their mean differs more.
+const STRIPE_SHIFT: f64 = 3.0;
 /// Smallest dimension that has a segment, or stripes that repeat.
 const LEAST: u64 = 8;
 /// Periods of narrow stripes. A program takes each second, fourth or eighth element rather than each third. No stripes are half of a dimension:
@@ -22,6 +24,16 @@ const NARROW: [u64; 10] = [4, 8, 16, 4, 8, 16, 4, 8, 3, 5];
 const WIDE: u32 = 6;
 /// First group of random words for wide stripes.
 const STRIPE_GROUPS: u64 = 1 << 61;
+
+/// Returns the change of the mean of a tensor with this stream, in deviations of random values. About half of the tensors with stripes have a
+/// lower mean there, so that the difference of two tensors has stripes, too.
+pub(super) fn shift(content: Content, stream: Stream) -> f64 {
+    match content {
+        Content::Stripes if stream.group(u64::MAX / 2)[0].is_multiple_of(2) => -STRIPE_SHIFT,
+        Content::Stripes => STRIPE_SHIFT,
+        _ => SHIFT,
+    }
+}
 
 /// Applies `inside` to the elements that are inside of the segments of an odd number of dimensions. Dimensions of equal size have the same
 /// segment in all tensors, so that changes of two factors meet in their product.
