@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +45,12 @@ def load(text: str, folder: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def check_on_cuda(file: str, folder: Path) -> None:
+    """Runs a test file as a program with a folder of passes for CUDA: on a GPU, or in Triton's interpreter where there is none."""
+    environment = {**os.environ, **({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})}
+    run = subprocess.run(
+        [sys.executable, file, str(folder)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr[-2000:]

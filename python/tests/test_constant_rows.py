@@ -6,8 +6,6 @@ to 316.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from authored import load, texts
+from authored import check_on_cuda, load, texts
 
 F = torch.nn.functional
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -41,11 +39,7 @@ def test_equal_elements_do_not_deviate_on_cuda(tmp_path: Path) -> None:
     for name, (function, shape) in CASES.items():
         (text,) = texts(function, (torch.full(shape, 2.0),), "cuda")
         (tmp_path / f"{name}.py").write_text(text)
-    environment = {**os.environ, **({"TRITON_INTERPRET": "1"} if DEVICE == "cpu" else {})}
-    run = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr[-2000:]
+    check_on_cuda(__file__, tmp_path)
 
 
 def check(folder: Path) -> int:

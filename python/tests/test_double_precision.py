@@ -5,8 +5,6 @@ Triton takes a number of Python for a `float32` in comparisons, selections and a
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from authored import texts
+from authored import check_on_cuda, texts
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 CASES: dict[str, Function] = {
@@ -37,11 +35,7 @@ def test_numbers_are_not_rounded(tmp_path: Path) -> None:
     for name, function in CASES.items():
         (text,) = texts(function, (_values(),), "cuda")
         (tmp_path / f"{name}.py").write_text(text)
-    environment = {**os.environ, **({"TRITON_INTERPRET": "1"} if DEVICE == "cpu" else {})}
-    run = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr[-2000:]
+    check_on_cuda(__file__, tmp_path)
 
 
 def check(folder: Path) -> int:

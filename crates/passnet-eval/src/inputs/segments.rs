@@ -44,19 +44,18 @@ pub(super) fn change<R: Real>(
     out: &mut [u8],
     inside: impl Fn(f64) -> f64,
 ) {
-    let Some((&width, rows)) = meta.shape.split_last() else { return };
     let stream = Stream::new(seed, "segments of dimensions");
-    let runs = |size: u64| match content {
+    let runs = |&size: &u64| match content {
         Content::Stripes => stripes(&stream, size),
         _ => [segment(&stream, size), Run::NONE],
     };
-    let is_inside = |index: u64, size: u64| is_in_odd_number(runs(size), index);
-    let columns = runs(width);
-    for (row, values) in (0_u64..).zip(out.chunks_exact_mut((width.max(1) as usize) * R::SIZE)) {
+    let dimensions: Vec<(u64, [Run; 2])> = meta.shape.iter().map(|size| ((*size).max(1), runs(size))).collect();
+    let Some((&(width, columns), rows)) = dimensions.split_last() else { return };
+    for (row, values) in (0_u64..).zip(out.chunks_exact_mut(width as usize * R::SIZE)) {
         let (mut rest, mut is_odd) = (row, false);
-        for &size in rows.iter().rev() {
-            is_odd ^= is_inside(rest % size.max(1), size);
-            rest /= size.max(1);
+        for &(size, runs) in rows.iter().rev() {
+            is_odd ^= is_in_odd_number(runs, rest % size);
+            rest /= size;
         }
         for (index, element) in (0_u64..).zip(values.chunks_exact_mut(R::SIZE)) {
             if is_odd != is_in_odd_number(columns, index) {
