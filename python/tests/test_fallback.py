@@ -20,7 +20,12 @@ from passnet._passes.load import PassDirectory
 from test_demo_passes import TASKS, graphs, make_inputs
 
 DEMO = REPOSITORY / "suites" / "demo"
-FUSED_TASKS = ("gpt2-gelu-tanh", "resnet-bn-add-relu", "gemma-rms-norm", "bert-scale-mask-softmax")
+FUSED_TASKS = [
+    "gpt2-gelu-tanh",
+    "resnet-bn-add-relu",
+    pytest.param("gemma-rms-norm", marks=pytest.mark.long),
+    pytest.param("bert-scale-mask-softmax", marks=pytest.mark.long),
+]
 
 
 @pytest.fixture(autouse=True)

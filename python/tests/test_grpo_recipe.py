@@ -41,6 +41,7 @@ def test_the_recipe_trains(rank, tmp_path):
     assert (out / ("adapter_config.json" if rank else "config.json")).exists()
 
 
+@pytest.mark.long
 def test_the_noise_of_the_reward_is_reported():
     with served("--steps", "3") as url:
         passes = ROOT / "suites/demo/passes" / TASK

@@ -124,7 +124,14 @@ WAYS: tuple[Callable[..., Any], ...] = (by_compile, by_backend)
 BY_BACKEND = [*WITH_KERNELS, calls, gradients, contexts]
 
 # `test_compile_models.py` and `test_compile_objects.py` have models of the same families.
-LONG = {"text_is_generated", "encoder_and_decoder", "classifier_with_masks"}
+LONG = {
+    "text_is_generated",
+    "encoder_and_decoder",
+    "classifier_with_masks",
+    "auxiliary_results",
+    "cache_is_passed_on",
+    "stochastic_depth",
+}
 
 
 def _case(program: Program, way: Callable[..., Any]) -> Any:

@@ -44,6 +44,7 @@ def test_inputs_of_a_family(spec, label, names):
         built.model(**call.kwargs)
 
 
+@pytest.mark.long
 def test_placeholders_of_an_image_are_as_many_as_its_features():
     text = {"model_type": "llama", **sizes(vocab_size=200)}
     vision = {"model_type": "clip_vision_model", **sizes(), "image_size": 28, "patch_size": 14}

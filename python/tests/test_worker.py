@@ -158,7 +158,7 @@ def test_what_has_no_float64_form_says_why(worker: Worker, write_passes: WritePa
     assert "runs as it is" in worker.request("call_float64", set=0, seed=0)["message"]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("compiled", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_inductor_compiles_in_a_worker(worker: Worker, compiled: bool):
     assert worker.load(trace(model), kind="inductor", mode="default", compiled=compiled)["type"] == "loaded"
     check_results(worker)

@@ -28,7 +28,8 @@ pub(super) fn change<R: Real>(meta: &TensorMeta, seed: u64, out: &mut [u8], valu
     let others: Vec<usize> = other_dimensions(meta).collect();
     let [word, ..] = stream.group(LINE_GROUPS - 1);
     let other = others.get(word as usize % others.len().max(1)).copied();
-    for dimension in [Some(last), other].into_iter().flatten() {
+    // Rows are written last, so that rows of two tensors are equal.
+    for dimension in [other, Some(last)].into_iter().flatten() {
         let (length, stride) = (meta.shape[dimension], meta.shape[dimension + 1..].iter().product::<u64>());
         let count = (out.len() / R::SIZE) as u64 / length;
         for number in 0..MOST.min(count / SHARE) {
@@ -71,6 +72,9 @@ mod tests {
         let logit = |row: usize, column: usize| -> f64 {
             (0..64).map(|at| queries[row * 64 + at] * keys[at * 768 + column]).sum()
         };
+        let others = named("v", &[768, 64]);
+        let is_equal = |at: &usize| queries[at / 768 * 64..][..64] == others[at % 768 * 64..][..64];
+        assert!((0..768 * 768).any(|at| is_equal(&at)));
         let large = (0..768 * 768).filter(|at| logit(at / 768, at % 768) > 15.0).count();
         assert!((1..=9).contains(&large), "{large}");
     }
