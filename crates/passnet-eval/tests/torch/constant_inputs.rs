@@ -54,6 +54,7 @@ def replacement_func():
 "#;
 
 /// Asserts that a pass directory of one file is right for a graph with these inputs, for a few seeds.
+#[expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 fn assert_right(sample: &GraphSample, metas: &[TensorMeta], text: &str) {
     for seed in 0..3 {
         let Some(referee) = referee(|settings| {
