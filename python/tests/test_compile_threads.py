@@ -155,13 +155,13 @@ def test_a_model_and_one_that_contains_it_compile_first_in_two_threads() -> None
         begun.set()
         inner(torch.randn(2, 16))
 
-    with torch.no_grad():
-        threads = [
-            threading.Thread(target=work, daemon=True)
-            for work in (call_inner, lambda: torch.no_grad()(outer)(torch.randn(4, 16)))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(DEADLOCK)
+    def call_outer() -> None:
+        with torch.no_grad():
+            outer(torch.randn(4, 16))
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (call_inner, call_outer)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLOCK)
     assert not any(thread.is_alive() for thread in threads), "deadlock"

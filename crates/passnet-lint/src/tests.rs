@@ -3,8 +3,8 @@
 //! A specification is a file of `specifications`. Every `## ` heading opens a case, which is a pass directory. The code blocks of
 //! a case are its files (` ```python NAME.py `; a plain ` ```python ` is `fuse.py`). `# error: PN201` marks a line on which a
 //! finding of that rule starts. A line `error: PN101` outside of code expects a finding about a whole file, or about the order file,
-//! which cannot have marks. Any other finding is an error. A Python file that defines `fused` and no `pattern` gets entry points for it, and a case without an order file gets
-//! one that lists every file with a `pattern`.
+//! which cannot have marks. Any other finding is an error. A Python file that defines `fused` and no `pattern` gets entry points for
+//! it, and a case without an order file gets one that lists every file with a `pattern`.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 

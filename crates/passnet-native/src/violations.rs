@@ -11,7 +11,7 @@ static RECORD: Mutex<Record> = Mutex::new(Record { entries: Vec::new(), first_of
 
 struct Record {
     entries: Vec<String>,
-    /// Number of entries at the beginning of the last call.
+    /// Number of entries at the beginning of the current call.
     first_of_call: usize,
 }
 

@@ -348,9 +348,8 @@ class Compiled:
             self._count(f"not one graph, tried again at the next call: {reason}")
             return
         self._count(f"not one graph, run by torch.compile: {reason}")
-        if self._dynamo is not None:
-            return
-        self._dynamo = run_uncaptured(self.model, self._known, self.options, self._store, self._prefer_model)
+        if self._dynamo is None:
+            self._dynamo = run_uncaptured(self.model, self._known, self.options, self._store, self._prefer_model)
 
     def _prefer_model(self, reason: str, entry: Entry) -> None:
         """Adds an entry that runs the model for a kind of call that is not one graph."""
@@ -386,8 +385,9 @@ class Compiled:
         tensors = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if reason := reason_outside(tensors):
             return reason
-        own = owned_tensors(self.model).values()
-        wants_gradient = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (*tensors, *own))
+        wants_gradient = torch.is_grad_enabled() and any(
+            tensor.requires_grad for tensor in (*tensors, *owned_tensors(self.model).values())
+        )
         if torch._C._is_any_autocast_enabled() and not wants_gradient:
             if self._implicit_cast is not None:
                 return self._implicit_cast

@@ -140,7 +140,7 @@ impl PassSignature {
             return format!("        {error}");
         }
         let strides: Vec<String> = self.relaid.iter().map(|number| format!("layout{number}")).collect();
-        let given = self.otherwise(|number| !self.relaid.contains(&number));
+        let given = self.not_row_major(|number| !self.relaid.contains(&number));
         let mut text = format!(
             "        layout = LAYOUTS.get({})\n        if layout is None:\n            {error}        {}, = layout\n        \
              plan = PLANS.get({})\n        if plan is None{refuses}{given}:\n            {error}",
@@ -158,9 +158,9 @@ impl PassSignature {
         text
     }
 
-    /// Returns the condition that one of the inputs that PLANS contains in row-major layout only has another layout, as the end of
-    /// a condition.
-    fn otherwise(&self, wanted: impl Fn(usize) -> bool) -> String {
+    /// Returns the end of a condition: one of the inputs that PLANS contains in row-major layout only has another layout. Empty if there
+    /// are no such inputs.
+    fn not_row_major(&self, wanted: impl Fn(usize) -> bool) -> String {
         let by_layout = self.inputs.iter().zip(&self.needs_stride).enumerate();
         let contiguous: Vec<String> = by_layout
             .filter(|&(number, (_, &by_stride))| !by_stride && wanted(number))
@@ -193,10 +193,10 @@ impl PassSignature {
         for number in &updated {
             let _ = writeln!(text, "    given{number} = in{number}");
         }
-        let (key, refuses, otherwise) = (self.plan_key(), &parts.refuses, self.otherwise(|_| true));
+        let (key, refuses, not_row_major) = (self.plan_key(), &parts.refuses, self.not_row_major(|_| true));
         let _ = write!(
             text,
-            "    plan = PLANS.get({key})\n    if plan is None{refuses}{otherwise}:\n{}",
+            "    plan = PLANS.get({key})\n    if plan is None{refuses}{not_row_major}:\n{}",
             self.unforeseen(refuses)
         );
         // A single graph whose results are all in place has nothing in its plan.

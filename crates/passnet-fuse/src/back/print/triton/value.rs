@@ -298,6 +298,7 @@ fn unary(op: Unary, a: &str, kind: ValueKind) -> String {
     format!("{function}({a})")
 }
 
+/// Returns a constant that keeps its value in comparisons and as an argument.
 fn constant(value: f64, kind: ValueKind) -> String {
     let text = float_literal(value, kind);
     // Triton takes a number of Python for a `float32` in comparisons and as an argument.
