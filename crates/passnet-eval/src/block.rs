@@ -12,7 +12,7 @@ use std::{
 use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
-use crate::inputs::{AllInputs, Content, GraphFacts, InputError, byte_size, fill_among};
+use passnet_inputs::{AllInputs, Content, GraphFacts, InputError, byte_size, fill_among};
 
 /// Alignment of each tensor inside a block, in bytes. PyTorch's CPU allocator has the same alignment, so vector loads take as long as
 /// they do outside the referee.
@@ -256,7 +256,7 @@ mod tests {
         let offsets: Vec<u64> = (0..2).flat_map(|set| block.layouts(set).map(|layout| layout.offset)).collect();
         assert_eq!(offsets, [0, 64, 128, 128, 192, 256]);
         let first = |set| block.read(&block.layouts(set).next().unwrap()).unwrap();
-        assert_eq!(first(0), crate::inputs::fill(&metas[0], 1, Content::Random).unwrap());
+        assert_eq!(first(0), passnet_inputs::fill(&metas[0], 1, Content::Random).unwrap());
         assert_eq!(first(1), [0; 12]);
         assert!(block.file.write_all_at(b"x", 0).is_err());
         assert!(block.file.set_len(0).is_err());

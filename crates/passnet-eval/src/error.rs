@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::{inputs::UnknownContent, zygote_config::ZygoteError};
+use passnet_inputs::UnknownContent;
+
+use crate::zygote_config::ZygoteError;
 
 /// Reason for an evaluation without a verdict. Neither the candidate nor the graph is at fault.
 #[derive(Debug, thiserror::Error)]

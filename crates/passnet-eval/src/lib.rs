@@ -10,7 +10,8 @@
 //!            zygote (fork server, Python) -> workers (docs/reference/worker-protocol.md)
 //! ```
 //!
-//! `docs/reference/referee.md` describes the steps and their reasons. `docs/reference/inputs.md` describes the inputs.
+//! `docs/reference/referee.md` describes the steps and their reasons. `passnet-inputs`
+//! makes the values of inputs, and `passnet-compare` compares those of outputs.
 //!
 //! ```no_run
 //! use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};
@@ -37,7 +38,6 @@ pub mod bisect;
 mod block;
 mod candidate;
 mod channel;
-pub mod compare;
 mod core_list;
 mod defences;
 mod device;
@@ -47,7 +47,6 @@ mod evaluation;
 mod failing_part;
 mod failure;
 mod fingerprint;
-pub mod inputs;
 mod integrity;
 mod judge;
 mod launcher;
@@ -55,7 +54,6 @@ mod machine;
 mod measurement;
 mod occupancy;
 mod options;
-mod philox;
 mod pools;
 pub mod probe;
 mod referee;

@@ -160,7 +160,7 @@ pub(crate) fn pooled(parts: impl Iterator<Item = SideTrials>) -> SideTrials {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::philox::Stream;
+    use passnet_inputs::Stream;
 
     /// Rounds of ten trials around `scale` ns; a level per round and each trial are log-normal with these standard deviations.
     fn side(scale: f64, (level, trial): (f64, f64), number: u64) -> SideRounds {

@@ -5,14 +5,13 @@
 //! value of an earlier call, and results cannot be taken from earlier calls. Between the calls, the workers compute the copies and sums
 //! in the same tensors.
 
+use passnet_inputs::{ADDENDS, Content, InputError, Parts, Stream, ValueBounds, fill, fill_timed};
 use std::{fs::File, io, os::fd::AsFd as _, time::Instant};
 
 use passnet_record::{Addend, DType, Layout, Pool, TensorMeta, Windows, WorkerRequest, add};
 
 use crate::{
     block::{BlockError, InputBlock, align, memory_file, seal},
-    inputs::{ADDENDS, Content, InputError, Parts, ValueBounds, fill, fill_timed},
-    philox::Stream,
     worker::{Worker, WorkerFault},
 };
 

@@ -1,5 +1,6 @@
 //! One evaluation: a candidate, a graph, a verdict. `docs/reference/referee.md` describes the steps and their reasons.
 
+use passnet_inputs::Content;
 use std::{
     io,
     path::Path,
@@ -21,7 +22,6 @@ use crate::{
     error::EvalError,
     evaluation::{EvaluationReport, GraphEvaluation, Stop},
     failure::Failure,
-    inputs::Content,
     launcher::Launcher,
     machine::{Machine, launcher},
     occupancy::{Occupant, Share},

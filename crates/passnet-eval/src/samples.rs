@@ -3,7 +3,9 @@
 
 use passnet_record::{DType, OutputValue, SampleRule, SampledOutput};
 
-use crate::{compare::compare, schedule::BlockPlan, worker::Returned};
+use passnet_compare::compare;
+
+use crate::{schedule::BlockPlan, worker::Returned};
 
 /// Average number of calls of a block that are sampled.
 const CALLS: u64 = 128;

@@ -2,7 +2,7 @@
 
 use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings, Weights};
 
-use crate::inputs::Content;
+use passnet_inputs::Content;
 
 /// Tolerance that a correct graph has to reach. Eager mode rounds intermediate values of 16-bit types after each operation, while honest
 /// fusion keeps them in float32. This difference fails at -5, whose absolute term is 1e-5, and passes at -2. AS weighs each tolerance

@@ -3,7 +3,7 @@
 use passnet_record::{RatioInterval, SideTiming};
 use passnet_score::median;
 
-use crate::philox::Stream;
+use passnet_inputs::Stream;
 
 /// Confidence level of all intervals.
 const CONFIDENCE: f64 = 0.95;

@@ -1,5 +1,6 @@
 //! Census: records the kernels that ran, and tests whether the result needs the kernels of the pass.
 
+use passnet_inputs::Content;
 use std::{iter::zip, slice::from_ref};
 
 use passnet_record::{Status, Watch, WatchFinding, WorkerNote};
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    inputs::Content,
     integrity,
     judge::{CallProperties, pair, same_bytes},
     worker::{Worker, WorkerFault},

@@ -1,6 +1,7 @@
 //! Checked rounds: both sides compute the same contents, and their results are compared.
 
 use passnet_graph::has_zero_weights;
+use passnet_inputs::{Content, byte_size, has_columns, is_discrete};
 use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
 use crate::{
     block::{BlockError, InputBlock},
     failure::Failure,
-    inputs::{Content, byte_size, has_columns, is_discrete},
     integrity,
     judge::{
         Agreement, CallProperties, LooseRound, OutputSet, Pair, RoundTally, Witnesses, judge_loosely, pair, remarks,

@@ -1,5 +1,6 @@
 //! State of one evaluation, and the functions that its steps share.
 
+use passnet_inputs::{Construction, Content, GraphFacts, byte_size};
 use std::{
     ops::Range,
     os::fd::AsFd as _,
@@ -21,7 +22,6 @@ use crate::{
     device::Measuring,
     error::EvalError,
     failure::{Failure, no_match},
-    inputs::{Construction, Content, GraphFacts, byte_size},
     integrity,
     judge::{CallProperties, LayoutRule},
     machine::Machine,

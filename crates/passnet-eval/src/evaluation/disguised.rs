@@ -4,6 +4,7 @@
 //! sample's. A shortcut that is wrong only for other contents, such as large values, would be right there. In disguised rounds, only
 //! the contents differ from those of timed calls. A candidate must compute the same there as in a checked call.
 
+use passnet_inputs::Content;
 use passnet_record::{Mode, Status};
 
 use super::{
@@ -15,7 +16,6 @@ use super::{
 use crate::{
     candidate::Route,
     failure::Failure,
-    inputs::Content,
     judge::{CallProperties, Witnesses, judge_loosely, pair},
     pools::Pools,
     schedule::{least_calls, short},

@@ -1,15 +1,13 @@
 //! Results of the reference for inputs in which finite numbers replace NaN and infinities.
 
+use passnet_inputs::Content;
 use passnet_record::Watch;
 
 use super::{
     context::{GraphEvaluation, MAX_OUTPUT},
     stop::{OrStop as _, Stop},
 };
-use crate::{
-    inputs::Content,
-    worker::{Returned, Worker, WorkerFault},
-};
+use crate::worker::{Returned, Worker, WorkerFault};
 
 impl GraphEvaluation<'_> {
     /// Makes the reference run the inputs of [`Content::FINITE`] in place of its first sets of inputs. `None` if the graph fails on them or

@@ -1,5 +1,6 @@
 //! The steps of one evaluation, from forking workers to the last measurement.
 
+use passnet_inputs::Content;
 use std::time::Instant;
 
 use passnet_record::{CandidateSpec, Depth, Remark, Status, UsagePair, WorkerReply, WorkerRequest};
@@ -14,7 +15,6 @@ use crate::{
     block::BlockError,
     candidate::Route,
     failure::{Failure, no_match},
-    inputs::Content,
     integrity,
     judge::RoundTally,
     worker::Worker,

@@ -1,5 +1,6 @@
 //! Reasons to stop an evaluation.
 
+use passnet_inputs::Content;
 use std::io;
 
 use passnet_record::Status;
@@ -8,7 +9,6 @@ use crate::{
     block::BlockError,
     error::EvalError,
     failure::{Failure, of_candidate, of_reference},
-    inputs::Content,
     judge::PairError,
     worker::WorkerFault,
 };

@@ -1,5 +1,7 @@
 //! Judgement of rounds with adversarial contents.
 
+use passnet_compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded, with_independent};
+use passnet_inputs::Content;
 use std::borrow::Cow;
 
 use passnet_record::{ReasonDetail, Status};
@@ -8,12 +10,7 @@ use super::{
     nan_free::OutputSet,
     pairs::{Pair, ValueOrigin},
 };
-use crate::{
-    compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded, with_independent},
-    failure::Failure,
-    inputs::Content,
-    worker::Returned,
-};
+use crate::{failure::Failure, worker::Returned};
 
 /// Round of adversarial inputs.
 #[derive(Clone, Copy, Debug)]

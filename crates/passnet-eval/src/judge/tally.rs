@@ -1,16 +1,13 @@
 //! Agreement of outputs over the rounds that count.
 
+use passnet_compare::{FIRST_TOLERANCE, TensorComparison, against_float64, compare};
 use passnet_record::{AgainstFloat64, DType, OutputComparison, Remark, Status};
 
 use super::{
     pairs::{Pair, ValueOrigin, unravel},
     vanishing::is_wrong_though_close,
 };
-use crate::{
-    compare::{FIRST_TOLERANCE, TensorComparison, against_float64, compare},
-    failure::Failure,
-    worker::Returned,
-};
+use crate::{failure::Failure, worker::Returned};
 
 /// Comparisons of the values of one round with those of eager, in order.
 pub(crate) struct Agreement(Vec<TensorComparison>);

@@ -1,7 +1,9 @@
 use passnet_record::{DType, Layout, OutputValue, Outputs, Status, TensorMeta, TensorValue};
 
 use super::*;
-use crate::{block::InputBlock, inputs::Content, worker::Returned};
+use passnet_inputs::Content;
+
+use crate::{block::InputBlock, worker::Returned};
 
 fn tensor(name: &str, values: &[f32], shape: &[u64], offset: u64) -> (OutputValue, Layout, Vec<u8>) {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -173,7 +175,7 @@ fn graphs_without_outputs_agree() {
     let nothing = returned(vec![OutputValue::None], Vec::new(), Vec::new());
     let mut tally = RoundTally::new(-5);
     add(&mut tally, &pair(&nothing, &nothing, &inputs(), 0, CallProperties::ALL).unwrap());
-    assert_eq!((tally.tolerance(), tally.failure()), (Some(crate::compare::FIRST_TOLERANCE), None));
+    assert_eq!((tally.tolerance(), tally.failure()), (Some(passnet_compare::FIRST_TOLERANCE), None));
 }
 
 /// One output of type float64, as the graph returns it in float64.

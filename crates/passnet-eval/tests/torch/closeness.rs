@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use passnet_eval::compare::compare;
+use passnet_compare::compare;
 use passnet_record::DType;
 
 /// Number of elements per dtype that are compared one by one. PyTorch gets them as one tensor.

@@ -3,11 +3,11 @@
 use half::f16;
 use passnet_record::{DType, TensorMeta};
 
-use super::{
+use crate::philox::Stream;
+use crate::{
     content::Content,
     real::{Real, store},
 };
-use crate::philox::Stream;
 
 /// Tensors with fewer elements stay finite: a NaN in a scale or a bias would make the whole result NaN and hide all differences.
 const NON_FINITE_ELEMENTS: usize = 4;
@@ -18,7 +18,7 @@ const FAR: f64 = 1e8;
 
 /// Replaces up to three elements, but at most a quarter of all, by NaN, infinity and negative infinity, in this order, or by the
 /// numbers of other contents. Tensors with bounds or literals in their metadata are left unchanged: the graph may use them as indices or variances.
-pub(super) fn place(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
+pub(crate) fn place(meta: &TensorMeta, stream: Stream, content: Content, out: &mut [u8]) {
     let far = if meta.dtype == DType::Float16 { f16::LARGE } else { FAR };
     // These random groups come from the end of the stream, because the values use groups from its beginning.
     let numbers = |group: u64, signs: [f64; 3], scale: f64| {

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use passnet_record::{DType, TensorValue};
 
 /// A floating-point type. Values are computed as `f64` and rounded to the type.
-pub(super) trait Real: Send + Sync {
+pub(crate) trait Real: Send + Sync {
     /// Smallest normal number.
     const TINY: f64;
     /// Bound of the `large` content.
@@ -57,7 +57,7 @@ real!(f16, 2, 6.103_515_625e-5, 1e3, 1e3, f16::from_f64, f16::to_f64);
 real!(bf16, 2, f32::MIN_POSITIVE as f64, 1e4, 3e5, bf16::from_f64, bf16::to_f64);
 
 /// Writes the nearest value of a floating-point type. Other types are left unchanged.
-pub(super) fn store(dtype: DType, value: f64, out: &mut [u8]) {
+pub(crate) fn store(dtype: DType, value: f64, out: &mut [u8]) {
     match dtype {
         DType::Float64 => f64::store(value, out),
         DType::Float32 => f32::store(value, out),
@@ -78,7 +78,7 @@ pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
 }
 
 /// Reads a floating-point number; zero for other types.
-pub(super) fn load(dtype: DType, bytes: &[u8]) -> f64 {
+pub(crate) fn load(dtype: DType, bytes: &[u8]) -> f64 {
     match dtype {
         DType::Float64 => f64::load(bytes),
         DType::Float32 => f32::load(bytes),
@@ -89,7 +89,7 @@ pub(super) fn load(dtype: DType, bytes: &[u8]) -> f64 {
 }
 
 /// Returns a literal of the metadata as a number.
-pub(super) fn literal(value: TensorValue) -> f64 {
+pub(crate) fn literal(value: TensorValue) -> f64 {
     match value {
         TensorValue::Bool(value) => f64::from(u8::from(value)),
         TensorValue::Int(value) => value as f64,

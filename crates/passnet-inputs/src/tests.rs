@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::{facts::common_indices, *};
+use crate::{facts::common_indices, *};
 
-pub(super) fn meta(dtype: DType, shape: &[u64]) -> TensorMeta {
+pub(crate) fn meta(dtype: DType, shape: &[u64]) -> TensorMeta {
     TensorMeta {
         name: "in_0".to_owned(),
         original_name: None,
@@ -292,7 +292,7 @@ proptest! {
             let bytes = fill(&meta, seed, content).unwrap();
             prop_assert_eq!(bytes.len(), 33 * dtype.size());
             let zeros = vec![0; bytes.len()];
-            let distance = crate::compare::compare(dtype, &bytes, &zeros, 5).max_abs_diff;
+            let distance = passnet_compare::compare(dtype, &bytes, &zeros, 5).max_abs_diff;
             let bound = if content == Content::Spikes { 300_000.0 } else { 10_000.0 };
             prop_assert!(distance.is_some_and(|d| d <= bound), "{} {:?}", content, distance);
         }

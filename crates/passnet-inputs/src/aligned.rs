@@ -6,8 +6,8 @@
 
 use passnet_record::TensorMeta;
 
-use super::{lines::other_dimensions, real::Real, rows::has_rows};
 use crate::philox::Stream;
+use crate::{lines::other_dimensions, real::Real, rows::has_rows};
 
 /// Largest number of rows, and of lines along another dimension, that are alike.
 const MOST: u64 = 3;
@@ -19,7 +19,7 @@ const LINE_GROUPS: u64 = 1 << 59;
 /// Writes the same deviations, of two to four deviations of random values, to a few rows of a tensor, and to a few lines along one of its
 /// other dimensions. They depend on the size of the dimension, so that lines of two factors meet in their product. `value` makes a value of
 /// its distance from the mean in deviations.
-pub(super) fn change<R: Real>(meta: &TensorMeta, seed: u64, out: &mut [u8], value: impl Fn(f64) -> f64) {
+pub(crate) fn change<R: Real>(meta: &TensorMeta, seed: u64, out: &mut [u8], value: impl Fn(f64) -> f64) {
     if !has_rows(meta) {
         return;
     }
@@ -55,8 +55,8 @@ fn deviations(common: &Stream, length: u64, place: u64) -> f64 {
 mod tests {
     use passnet_record::DType;
 
-    use super::super::{Content, fill, tests::meta};
     use super::*;
+    use crate::{Content, fill, tests::meta};
 
     /// An attention with a tangent in place of the exponential was accepted: 768 random rows have small products only.
     #[test]

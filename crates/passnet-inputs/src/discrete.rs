@@ -5,13 +5,13 @@
 
 use passnet_record::{DType, TensorMeta, TensorValue};
 
-use super::{
+use crate::philox::Stream;
+use crate::{
     content::Content,
     facts::AllInputs,
     lines::{KINDS, Lines, first_changed, kind_of, other_dimensions},
     real::{literal, store},
 };
-use crate::philox::Stream;
 
 /// Number of elements in a run of bools, in tensors of few rows and in every third row of the others.
 const RUN: u64 = 16;
@@ -30,12 +30,12 @@ const MOST_LOOKED_AT: usize = 4096;
 
 /// Returns whether the tensor has integers, bools, or literals that are a mask. Random integers and bools count because their rows are never
 /// all equal.
-pub(crate) fn is_discrete(meta: &TensorMeta) -> bool {
+pub fn is_discrete(meta: &TensorMeta) -> bool {
     meta.dtype == DType::Bool || meta.dtype.is_int() || meta.dtype.is_float() && is_mask(meta)
 }
 
 /// Returns whether the tensor has lines along another dimension than the last one, for `columns` contents.
-pub(crate) fn has_columns(meta: &TensorMeta) -> bool {
+pub fn has_columns(meta: &TensorMeta) -> bool {
     is_discrete(meta) && other_dimensions(meta).next().is_some()
 }
 
@@ -54,7 +54,7 @@ fn is_mask(meta: &TensorMeta) -> bool {
 /// In `divided` contents, each row has such values from a random place on only. Before it, values are those of random contents, and bools are
 /// all equal; the bools behind it are the others. In `columns` contents, the same applies to the lines of another dimension. Two of three
 /// such lines of bools are all equal.
-pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
+pub(crate) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: AllInputs<'_>, out: &mut [u8]) {
     let lines = Lines::of(meta, content, &stream);
     if meta.dtype == DType::Bool {
         return fill_bools(stream, content, lines, out);
@@ -101,7 +101,7 @@ pub(super) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
 }
 
 /// Replaces a few elements, each in another part of the tensor, by those of another content of it, where these differ.
-pub(super) fn copy_some(meta: &TensorMeta, stream: Stream, from: &[u8], out: &mut [u8]) {
+pub(crate) fn copy_some(meta: &TensorMeta, stream: Stream, from: &[u8], out: &mut [u8]) {
     let size = meta.dtype.size();
     let count = (out.len() / size) as u64;
     let parts = PARTS.min(count);

@@ -1,4 +1,7 @@
 //! Values of a graph's inputs, made from the metadata of its sample. The rules are in `docs/reference/inputs.md`.
+//!
+//! The crate fills memory and reads nothing: equal arguments give equal bytes on every machine. It is built with optimisation in all
+//! profiles of the workspace, because each check draws megabytes.
 
 mod aligned;
 mod bounded;
@@ -11,6 +14,7 @@ mod lines;
 mod non_finite;
 mod outliers;
 mod parts;
+mod philox;
 mod quantities;
 mod real;
 mod rows;
@@ -21,19 +25,20 @@ mod steps;
 use std::num::NonZero;
 
 pub use content::{Content, UnknownContent};
-pub(crate) use discrete::{has_columns, is_discrete};
+pub use discrete::{has_columns, is_discrete};
 pub use error::InputError;
-pub(crate) use facts::{AllInputs, Construction, GraphFacts};
+pub use facts::{AllInputs, Construction, GraphFacts};
 use half::{bf16, f16};
 use integers::{integer_range, uniform};
 use parts::Sums;
-pub(crate) use parts::{ADDENDS, Parts, ValueBounds};
+pub use parts::{ADDENDS, Parts, ValueBounds};
 use passnet_record::{DType, TensorMeta, TensorValue};
 use real::{Real, literal};
 use rule::FloatRule;
-pub(crate) use rule::is_drawn;
+use rule::is_drawn;
 
-use crate::philox::{BATCH, Stream};
+use philox::BATCH;
+pub use philox::Stream;
 
 /// Tensors with more elements than this are filled by several threads.
 const PARALLEL_ELEMENTS: usize = 1 << 20;
@@ -58,13 +63,20 @@ pub fn fill(meta: &TensorMeta, seed: u64, content: Content) -> Result<Vec<u8>, I
 }
 
 /// Makes random values of an input as [`fill`] does, in the construction of timed contents.
-pub(crate) fn fill_timed(meta: &TensorMeta, seed: u64) -> Result<Vec<u8>, InputError> {
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_timed(meta: &TensorMeta, seed: u64) -> Result<Vec<u8>, InputError> {
     let facts = GraphFacts { construction: Construction::Timed, ..GraphFacts::default() };
     fill_among(meta, 0, seed, Content::Random, AllInputs::of(std::slice::from_ref(meta), &facts))
 }
 
-/// Makes the values of the input with the given number, as [`fill`] does.
-pub(crate) fn fill_among(
+/// Makes the values of the input with the given number, as [`fill`] does. They also depend on the number, on the other inputs, and on
+/// the facts about the graph.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_among(
     meta: &TensorMeta,
     number: usize,
     seed: u64,

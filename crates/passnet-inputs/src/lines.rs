@@ -2,27 +2,27 @@
 
 use passnet_record::TensorMeta;
 
-use super::content::Content;
+use crate::content::Content;
 use crate::philox::Stream;
 
 /// Number of kinds of lines and runs: all of the first kind, all of the second kind, and mixed.
-pub(super) const KINDS: u64 = 3;
+pub(crate) const KINDS: u64 = 3;
 
 /// Number of the group of random words that chooses a dimension.
 const DIMENSION_GROUP: u64 = 1 << 60;
 
 /// All lines of a tensor along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lines {
-    pub(super) count: u64,
-    pub(super) length: u64,
+pub(crate) struct Lines {
+    pub(crate) count: u64,
+    pub(crate) length: u64,
     /// Number of elements from one place of a line to the next.
     stride: u64,
 }
 
 impl Lines {
     /// Returns the rows of a tensor, or, for `columns` contents, its lines along another dimension, which is random.
-    pub(super) fn of(meta: &TensorMeta, content: Content, stream: &Stream) -> Self {
+    pub(crate) fn of(meta: &TensorMeta, content: Content, stream: &Stream) -> Self {
         let elements: u64 = meta.shape.iter().product::<u64>().max(1);
         let others: Vec<usize> = other_dimensions(meta).collect();
         let [word, ..] = stream.group(DIMENSION_GROUP);
@@ -40,21 +40,21 @@ impl Lines {
     }
 
     /// Returns the number of the line of an element, and its place there.
-    pub(super) const fn at(self, index: u64) -> (u64, u64) {
+    pub(crate) const fn at(self, index: u64) -> (u64, u64) {
         let place = index / self.stride;
         (place / self.length * self.stride + index % self.stride, place % self.length)
     }
 }
 
 /// Returns the dimensions of more than one element, except the last one of these.
-pub(super) fn other_dimensions(meta: &TensorMeta) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn other_dimensions(meta: &TensorMeta) -> impl Iterator<Item = usize> + '_ {
     let long = |dimension: &usize| meta.shape[*dimension] > 1;
     let last = (0..meta.shape.len()).rev().find(long).unwrap_or(0);
     (0..last).filter(long)
 }
 
 /// Returns the kind of a line or run. Each three of them have all kinds, in random order, so that no tensor lacks one by chance.
-pub(super) fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
+pub(crate) fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
     let [first, order, ..] = stream.group(top - number / KINDS);
     let place = number % KINDS;
     let place = if order.is_multiple_of(2) { place } else { KINDS - 1 - place };
@@ -63,7 +63,7 @@ pub(super) fn kind_of(number: u64, stream: &Stream, top: u64) -> u64 {
 
 /// Returns the first changed place of a line in `divided` contents. The number of elements in front of it, or behind it, is often small: a
 /// pass may look at most of a line. A pass looks at the first elements rather than at the last ones, so the latter change more often.
-pub(super) fn first_changed(line: u64, length: u64, stream: &Stream) -> u64 {
+pub(crate) fn first_changed(line: u64, length: u64, stream: &Stream) -> u64 {
     let [most, place, kind, _] = stream.group(u64::MAX / 2 - line);
     // Uniform in the logarithm, between 1 and the length.
     let most = length >> (most % length.ilog2().max(1));
@@ -75,8 +75,8 @@ pub(super) fn first_changed(line: u64, length: u64, stream: &Stream) -> u64 {
 mod tests {
     use passnet_record::DType;
 
-    use super::super::tests::meta;
     use super::*;
+    use crate::tests::meta;
 
     #[test]
     fn lines_of_columns_follow_another_dimension() {

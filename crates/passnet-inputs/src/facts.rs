@@ -3,7 +3,7 @@
 use passnet_graph::{Arg, Graph, Node, ops::OpName};
 use passnet_record::TensorMeta;
 
-use super::{quantities::quantities_of, rows, rule::is_drawn, steps};
+use crate::{quantities::quantities_of, rows, rule::is_drawn, steps};
 
 /// Largest number of integers that are used.
 const MOST_INTEGERS: usize = 48;
@@ -13,7 +13,7 @@ const COMPARISONS: &[&str] = &["eq", "ne", "lt", "le", "gt", "ge", "isin"];
 
 /// Construction of random values. Both have the same distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Construction {
+pub enum Construction {
     /// The rules as published: one variate for each value, imaginary parts are zero. `paper` mode draws its checked round in this way.
     #[default]
     Published,
@@ -23,18 +23,20 @@ pub(crate) enum Construction {
 
 /// Properties of a graph, and the construction of the values of its inputs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct GraphFacts {
+pub struct GraphFacts {
     /// Floating-point numbers among the arguments at which the graph may decide.
     pub(crate) floats: Vec<f64>,
     /// Integers among the arguments, and their neighbours.
     pub(crate) integers: Vec<i64>,
     /// Names of the inputs that are neither indices nor sizes nor dimensions, as far as integers go.
     pub(crate) quantities: Vec<String>,
-    pub(crate) construction: Construction,
+    /// Construction of the values of all inputs.
+    pub construction: Construction,
 }
 
 impl GraphFacts {
-    pub(crate) fn of(graph: &Graph, construction: Construction) -> Self {
+    /// Returns the properties of a graph.
+    pub fn of(graph: &Graph, construction: Construction) -> Self {
         Self {
             floats: steps::constants_of(graph),
             integers: integers_of(graph),
@@ -46,17 +48,18 @@ impl GraphFacts {
 
 /// Properties of all inputs of a graph. Some contents of an input depend on the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct AllInputs<'a> {
-    pub(super) metas: &'a [TensorMeta],
+pub struct AllInputs<'a> {
+    pub(crate) metas: &'a [TensorMeta],
     /// Number of valid indices in all dimensions.
-    pub(super) indices: i64,
+    pub(crate) indices: i64,
     /// True if a tensor of random values has more than one row.
-    pub(super) has_rows: bool,
-    pub(super) facts: &'a GraphFacts,
+    pub(crate) has_rows: bool,
+    pub(crate) facts: &'a GraphFacts,
 }
 
 impl<'a> AllInputs<'a> {
-    pub(crate) fn of(metas: &'a [TensorMeta], facts: &'a GraphFacts) -> Self {
+    /// Returns what the inputs with these metadata, in the order of the graph, have in common.
+    pub fn of(metas: &'a [TensorMeta], facts: &'a GraphFacts) -> Self {
         Self {
             metas,
             indices: common_indices(metas),
@@ -67,7 +70,7 @@ impl<'a> AllInputs<'a> {
 }
 
 /// Returns the number of valid indices of every dimension of the tensors with more than one element, up to 100. At least 2.
-pub(super) fn common_indices(metas: &[TensorMeta]) -> i64 {
+pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
     let sizes = metas.iter().filter(|meta| meta.dtype.is_float()).flat_map(|meta| &meta.shape);
     sizes.filter(|&&size| size > 1).min().map_or(2, |&size| size.min(100).cast_signed())
 }

@@ -64,7 +64,7 @@ pub enum Content {
 
 impl Content {
     /// Contents that are equal to `NonFinite` with the same seed, except for the elements that are NaN or infinite there.
-    pub(crate) const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
+    pub const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
     pub const ADVERSARIAL: [Self; 24] = [
@@ -95,12 +95,12 @@ impl Content {
     ];
 
     /// Returns whether integers and bools do not follow their rule.
-    pub(crate) const fn is_discrete(self) -> bool {
+    pub const fn is_discrete(self) -> bool {
         matches!(self, Self::Discrete | Self::Divided | Self::Columns | Self::SingleChanges)
     }
 
     /// Returns whether all values have ordinary magnitudes, but not those that the metadata describes.
-    pub(crate) const fn is_near(self) -> bool {
+    pub const fn is_near(self) -> bool {
         matches!(
             self,
             Self::Wide
@@ -119,7 +119,7 @@ impl Content {
     }
 
     /// Returns whether some or all values have magnitudes far from those that the metadata describes.
-    pub(crate) const fn is_far(self) -> bool {
+    pub const fn is_far(self) -> bool {
         matches!(self, Self::Spikes | Self::Large | Self::Tiny | Self::NonFinite)
     }
 

@@ -5,12 +5,12 @@
 
 use passnet_record::TensorMeta;
 
-use super::{
+use crate::philox::Stream;
+use crate::{
     content::Content,
     real::{load, store},
     rule::{FloatRule, is_drawn, vary},
 };
-use crate::philox::Stream;
 
 /// Deviation of outliers in deviations of `wide` contents.
 const OUTLIER: f64 = 2.0;
@@ -27,7 +27,7 @@ const OUTLIER_GROUPS: u64 = 1 << 61;
 
 /// Returns whether the input with the given number has outliers. Of the first four floating-point inputs, each two differ in one of the
 /// contents for some inputs. Of more than four, it is left to chance which of them do.
-pub(super) fn has_outliers(content: Content, number: usize, seed: u64, metas: &[TensorMeta]) -> bool {
+pub(crate) fn has_outliers(content: Content, number: usize, seed: u64, metas: &[TensorMeta]) -> bool {
     let floats: Vec<usize> = (0..metas.len()).filter(|&number| metas[number].dtype.is_float()).collect();
     let order = Stream::new(seed, "order of inputs with outliers");
     let key = |number: usize| {
@@ -47,7 +47,7 @@ pub(super) fn has_outliers(content: Content, number: usize, seed: u64, metas: &[
 }
 
 /// Places the outliers of a content in a tensor that has some.
-pub(super) fn change(meta: &TensorMeta, seed: u64, content: Content, out: &mut [u8]) {
+pub(crate) fn change(meta: &TensorMeta, seed: u64, content: Content, out: &mut [u8]) {
     let stream = Stream::new(seed, &meta.name);
     let rule = FloatRule::of(meta, Content::Wide);
     let value = |normal| rule.within(OUTLIER * normal * rule.std.max(1.0) + rule.mean, normal, 100.0);

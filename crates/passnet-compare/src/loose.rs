@@ -10,7 +10,7 @@ use std::ops::Range;
 use half::{bf16, f16};
 use passnet_record::DType;
 
-use super::{
+use crate::{
     element::{Complex, Element, largest_finite},
     parts::{in_parts, largest_magnitude},
 };
@@ -87,12 +87,12 @@ pub const fn loose_bound(dtype: DType) -> Option<f64> {
 }
 
 /// Factor by which a correct candidate may be further from float64 than eager is where roundings dominate the result: values that cancel
-/// leave noise, and deep graphs amplify roundings. Such distances differ by chance more than [`super::MARGIN`] allows. Another function is further
+/// leave noise, and deep graphs amplify roundings. Such distances differ by chance more than [`crate::MARGIN`] allows. Another function is further
 /// away by orders of magnitude.
 pub const NOISE: f64 = 16.0;
 
 /// Returns the smallest allowed difference, so that rounding noise around an exact zero is accepted.
-pub(super) const fn floor(dtype: DType) -> f64 {
+pub(crate) const fn floor(dtype: DType) -> f64 {
     match dtype {
         // Arithmetic in float32 is no rounding noise here.
         DType::Float64 => 1e-9,

@@ -74,7 +74,7 @@ const OF_FIRST: &[&str] = &[
 ];
 
 /// Returns the names of the inputs that reach only such functions. Inputs that are not used have no names here.
-pub(super) fn quantities_of(graph: &Graph) -> Vec<String> {
+pub(crate) fn quantities_of(graph: &Graph) -> Vec<String> {
     graph
         .inputs()
         .zip(graph.input_names())

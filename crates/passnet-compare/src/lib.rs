@@ -2,7 +2,8 @@
 //!
 //! One pass over the data determines whether two tensors are equal, and the smallest tolerance at which they are close. The meaning is
 //! exactly that of `torch.equal` and `torch.allclose` on a CPU. `torch.isclose(c, e)` holds where `c == e`, or where `|c - e|` is finite
-//! and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype.
+//! and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype. Adversarial contents are compared by looser rules, and a
+//! float64 result can decide which of two results is better.
 
 mod element;
 mod float64;

@@ -6,11 +6,11 @@
 
 use passnet_record::TensorMeta;
 
-use super::{content::Content, real::Real};
 use crate::philox::Stream;
+use crate::{content::Content, real::Real};
 
 /// Factor of deviations inside of a segment.
-pub(super) const FACTOR: f64 = 0.3;
+pub(crate) const FACTOR: f64 = 0.3;
 /// Change of the mean inside of a segment, in deviations of random values.
 const SHIFT: f64 = 2.0;
 /// Change of the mean inside of stripes. A sample misses a part of them only, so their mean differs more.
@@ -27,7 +27,7 @@ const STRIPE_GROUPS: u64 = 1 << 61;
 
 /// Returns the change of the mean of a tensor with this stream, in deviations of random values. About half of the tensors with stripes have a
 /// lower mean there, so that the difference of two tensors has stripes, too.
-pub(super) fn shift(content: Content, stream: Stream) -> f64 {
+pub(crate) fn shift(content: Content, stream: Stream) -> f64 {
     match content {
         Content::Stripes if stream.group(u64::MAX / 2)[0].is_multiple_of(2) => -STRIPE_SHIFT,
         Content::Stripes => STRIPE_SHIFT,
@@ -37,7 +37,7 @@ pub(super) fn shift(content: Content, stream: Stream) -> f64 {
 
 /// Applies `inside` to the elements that are inside of the segments of an odd number of dimensions. Dimensions of equal size have the same
 /// segment in all tensors, so that changes of two factors meet in their product.
-pub(super) fn change<R: Real>(
+pub(crate) fn change<R: Real>(
     meta: &TensorMeta,
     seed: u64,
     content: Content,
@@ -121,8 +121,8 @@ fn stripes(stream: &Stream, size: u64) -> [Run; 2] {
 mod tests {
     use passnet_record::DType;
 
-    use super::super::{Content, fill, tests::meta};
     use super::*;
+    use crate::{Content, fill, tests::meta};
 
     fn values(shape: &[u64], seed: u64) -> Vec<f64> {
         let meta = TensorMeta { std: Some(1.0), mean: Some(0.0), ..meta(DType::Float32, shape) };

@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 use passnet_record::{AgainstFloat64, DType, Deviation};
 
-use super::{
+use crate::{
     element::{Element, FIRST_TOLERANCE, Ladder},
     loose::{floor, loose_bound},
 };

@@ -6,14 +6,14 @@
 
 /// A stream of random numbers, given by a seed and the name of the tensor that is filled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream {
+pub struct Stream {
     key: [u32; 2],
     name: [u32; 2],
 }
 
 impl Stream {
     /// Returns the stream for a name and a seed.
-    pub(crate) fn new(seed: u64, name: &str) -> Self {
+    pub fn new(seed: u64, name: &str) -> Self {
         let hash = blake3::hash(name.as_bytes());
         let (words, _) = hash.as_bytes().as_chunks();
         let name = match *words {
@@ -24,12 +24,12 @@ impl Stream {
     }
 
     /// Returns 128 random bits.
-    pub(crate) fn group(self, index: u64) -> [u32; 4] {
+    pub fn group(self, index: u64) -> [u32; 4] {
         philox([index as u32, (index >> 32) as u32, self.name[0], self.name[1]], self.key)
     }
 
     /// Returns four standard normal variates (Box-Muller on the two pairs of words of the group). The largest magnitude is 6.76.
-    pub(crate) fn normals(self, index: u64) -> [f64; 4] {
+    pub fn normals(self, index: u64) -> [f64; 4] {
         let [a, b, c, d] = self.group(index);
         let ([x, y], [z, w]) = (box_muller(a, b), box_muller(c, d));
         [x, y, z, w]

@@ -6,15 +6,15 @@
 
 use passnet_record::{DType, TensorMeta, add};
 
-use super::{
+use crate::philox::{BATCH, Stream};
+use crate::{
     content::Content,
     real::{Real, rounded},
     rule::{FloatRule, SCALE},
 };
-use crate::philox::{BATCH, Stream};
 
 /// Number of addends, which are repeated behind their end. It is a prime number, so that no size of a dimension divides it.
-pub(crate) const ADDENDS: u64 = 4099;
+pub const ADDENDS: u64 = 4099;
 /// Shares of the standard deviation that values and addends have. Their squares add up to one. A value hardly depends on the value
 /// [`ADDENDS`] elements before it: their correlation is 0.08.
 const SHARES: [f64; 2] = [0.96, 0.28];
@@ -25,19 +25,23 @@ const BOUND: f64 = 100.0;
 /// Largest number of bytes of a batch of values.
 const BATCH_BYTES: usize = 4 * BATCH * size_of::<f64>();
 
-pub(crate) type ValueBounds = (Option<f64>, Option<f64>);
+/// Smallest and largest value of an input, where there are such bounds.
+pub type ValueBounds = (Option<f64>, Option<f64>);
 
 /// The two parts of an input's values. Their sums have the normal distribution of the input's rule.
-pub(crate) struct Parts {
-    pub(crate) values: TensorMeta,
-    pub(crate) addends: TensorMeta,
-    pub(crate) bounds: ValueBounds,
+pub struct Parts {
+    /// Metadata of the first part, one value for each element.
+    pub values: TensorMeta,
+    /// Metadata of the second part, [`ADDENDS`] values that are repeated.
+    pub addends: TensorMeta,
+    /// Bounds of the sums.
+    pub bounds: ValueBounds,
 }
 
 impl Parts {
     /// Returns the parts; `None` where values are not sums, because the type is not a floating-point type or the general bound of values
     /// takes effect.
-    pub(crate) fn of(meta: &TensorMeta) -> Option<Self> {
+    pub fn of(meta: &TensorMeta) -> Option<Self> {
         let (mean, std) = (meta.mean.unwrap_or(0.0), meta.std.unwrap_or(0.1));
         let is_real = matches!(meta.dtype, DType::Float64 | DType::Float32 | DType::Float16 | DType::BFloat16);
         let reach = mean.abs() + LARGEST_NORMAL * SCALE * std.abs() * SHARES.iter().sum::<f64>();
@@ -62,14 +66,14 @@ impl Parts {
     }
 
     /// Returns the addends of one tensor. A small tensor needs only as many as it has elements.
-    pub(super) fn addends_of(&self, meta: &TensorMeta) -> TensorMeta {
+    pub(crate) fn addends_of(&self, meta: &TensorMeta) -> TensorMeta {
         let elements = meta.numel().map_or(ADDENDS, |numel| numel.clamp(1, ADDENDS));
         TensorMeta { shape: vec![elements], ..self.addends.clone() }
     }
 }
 
 /// Sums of the parts of one tensor. The addends begin at a random place.
-pub(super) struct Sums<'a> {
+pub(crate) struct Sums<'a> {
     rule: FloatRule<'a>,
     addends: Vec<u8>,
     start: u64,
@@ -78,7 +82,7 @@ pub(super) struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    pub(super) fn new(parts: &'a Parts, addends: Vec<u8>, seed: u64) -> Self {
+    pub(crate) fn new(parts: &'a Parts, addends: Vec<u8>, seed: u64) -> Self {
         let [start, ..] = Stream::new(seed, &parts.addends.name).group(u64::MAX);
         Self {
             rule: FloatRule::of(&parts.values, Content::Random),
@@ -90,7 +94,7 @@ impl<'a> Sums<'a> {
     }
 
     /// Writes the sums of the elements from number `first` on. `normals` are their variates, of at most [`BATCH`] groups.
-    pub(super) fn fill<R: Real>(&self, first: u64, normals: &[f64], out: &mut [u8]) {
+    pub(crate) fn fill<R: Real>(&self, first: u64, normals: &[f64], out: &mut [u8]) {
         let mut values = [0; BATCH_BYTES];
         let values = &mut values[..out.len()];
         for ((index, &normal), value) in (first..).zip(normals).zip(values.chunks_exact_mut(R::SIZE)) {
@@ -102,8 +106,8 @@ impl<'a> Sums<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AllInputs, Construction, GraphFacts, fill_among, real::load, tests::meta};
     use super::*;
+    use crate::{AllInputs, Construction, GraphFacts, fill_among, real::load, tests::meta};
 
     fn correlation(content: Content, construction: Construction) -> f64 {
         let meta = TensorMeta { mean: Some(0.0), std: Some(1.0), ..meta(DType::Float32, &[8, 40_000]) };

@@ -5,13 +5,13 @@
 
 use passnet_record::TensorMeta;
 
-use super::{
+use crate::philox::Stream;
+use crate::{
     content::Content,
     facts::AllInputs,
     integers::{integer_range, uniform},
     lines::{KINDS, Lines, first_changed, kind_of},
 };
-use crate::philox::Stream;
 
 /// Number of elements in a run.
 const RUN: u64 = 16;
@@ -37,7 +37,7 @@ enum Line {
 }
 
 /// Fills a tensor whose integers have a range.
-pub(super) fn fill(
+pub(crate) fn fill(
     meta: &TensorMeta,
     seed: u64,
     content: Content,
@@ -177,8 +177,8 @@ impl Values {
 mod tests {
     use passnet_record::DType;
 
-    use super::super::{GraphFacts, fill_among, tests::meta};
     use super::*;
+    use crate::{GraphFacts, fill_among, tests::meta};
 
     fn bounded(shape: &[u64], max: f64) -> TensorMeta {
         TensorMeta { min_val: Some(0.0), max_val: Some(max), ..meta(DType::Int64, shape) }

@@ -2,14 +2,14 @@
 
 use passnet_record::{TensorMeta, TensorValue};
 
-use super::{
+use crate::{
     content::Content,
     real::{Real, literal},
     steps,
 };
 
 /// Deviation of random values in deviations of the metadata.
-pub(super) const SCALE: f64 = 0.2;
+pub(crate) const SCALE: f64 = 0.2;
 
 /// Returns whether the metadata describes a distribution of floating-point numbers, not a constant or literals.
 pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
@@ -17,19 +17,19 @@ pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
 }
 
 /// Rule that makes the floating-point values of one tensor from standard normal variates.
-pub(super) struct FloatRule<'a> {
-    pub(super) data: Option<&'a [TensorValue]>,
-    pub(super) mean: f64,
-    pub(super) std: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
-    pub(super) content: Content,
+pub(crate) struct FloatRule<'a> {
+    pub(crate) data: Option<&'a [TensorValue]>,
+    pub(crate) mean: f64,
+    pub(crate) std: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) content: Content,
     /// Constants of the graph.
-    pub(super) constants: &'a [f64],
+    pub(crate) constants: &'a [f64],
 }
 
 impl<'a> FloatRule<'a> {
-    pub(super) fn of(meta: &'a TensorMeta, content: Content) -> Self {
+    pub(crate) fn of(meta: &'a TensorMeta, content: Content) -> Self {
         Self {
             data: meta.data.as_deref(),
             mean: meta.mean.unwrap_or(0.0),
@@ -42,7 +42,7 @@ impl<'a> FloatRule<'a> {
     }
 
     /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
-    pub(super) fn draws(&self) -> bool {
+    pub(crate) fn draws(&self) -> bool {
         if self.content == Content::Varied {
             return true;
         }
@@ -56,19 +56,19 @@ impl<'a> FloatRule<'a> {
     }
 
     /// Returns whether the content changes values that are drawn with [`Self::drawn_std`].
-    pub(super) const fn keeps_drawn(&self) -> bool {
+    pub(crate) const fn keeps_drawn(&self) -> bool {
         !matches!(self.content, Content::Zeros | Content::Tiny)
     }
 
     /// Returns the deviation, in units of [`SCALE`], of the values that are drawn before the content changes them.
-    pub(super) fn drawn_std(&self) -> f64 {
+    pub(crate) fn drawn_std(&self) -> f64 {
         match self.content {
             Content::Wide | Content::Uneven | Content::Steps | Content::Scaled => self.std.max(1.0) / SCALE,
             _ => self.std,
         }
     }
 
-    pub(super) fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
+    pub(crate) fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
         if let Some(value) = self.data.and_then(|data| data.get(usize::try_from(index).ok()?)) {
             return if self.content == Content::Varied { vary(literal(*value), normal) } else { literal(*value) };
         }
@@ -82,7 +82,7 @@ impl<'a> FloatRule<'a> {
     }
 
     /// Returns the value of the content that takes the place of a drawn value. `normal` is the variate of this value.
-    pub(super) fn of_drawn<R: Real>(&self, drawn: f64, normal: f64) -> f64 {
+    pub(crate) fn of_drawn<R: Real>(&self, drawn: f64, normal: f64) -> f64 {
         match self.content {
             Content::Random
             | Content::Varied
@@ -116,7 +116,7 @@ impl<'a> FloatRule<'a> {
     }
 
     /// Applies the bounds of the tensor's metadata, replaces values that are not finite, and applies the general bound.
-    pub(super) fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
+    pub(crate) fn within(&self, value: f64, normal: f64, bound: f64) -> f64 {
         let value = value.max(self.min).min(self.max);
         let value = if value.is_finite() { value } else { normal * 0.01 };
         value.clamp(-bound, bound)
@@ -128,7 +128,7 @@ const NEGLIGIBLE: f64 = 0.1;
 
 /// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, a small normal variate for zero, or one of the same sign for constants
 /// near zero. Sentinels are returned unchanged.
-pub(super) fn vary(constant: f64, normal: f64) -> f64 {
+pub(crate) fn vary(constant: f64, normal: f64) -> f64 {
     if constant == 0.0 {
         0.5 * normal
     } else if constant.abs() < NEGLIGIBLE {

@@ -5,7 +5,7 @@
 
 use passnet_record::DType;
 
-use super::element::Element;
+use crate::element::Element;
 
 /// Largest share of a result for large inputs that the result for small inputs may have, if the result grows with them.
 const GROWTH: f64 = 0.1;

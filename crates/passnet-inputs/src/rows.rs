@@ -6,8 +6,8 @@
 
 use passnet_record::TensorMeta;
 
-use super::{content::Content, real::Real};
 use crate::philox::Stream;
+use crate::{content::Content, real::Real};
 
 /// A tensor has at most one spike in this number of elements, if it has more than two, so that a pass does not find one in a few elements.
 const ELEMENTS_PER_SPIKE: u64 = 256;
@@ -21,14 +21,14 @@ const DISTINCT: u64 = 4;
 const ROW_GROUPS: u64 = 1 << 62;
 
 /// Returns whether the tensor has more than one row, of more than one element.
-pub(super) fn has_rows(meta: &TensorMeta) -> bool {
+pub(crate) fn has_rows(meta: &TensorMeta) -> bool {
     let width = meta.shape.last().copied().unwrap_or(1);
     width > 1 && meta.numel().is_some_and(|count| count > width)
 }
 
 /// Changes rows of a filled tensor to those of a content. `within` applies the bounds of the tensor. The flag is true if the tensor or
 /// another input has rows.
-pub(super) fn change<R: Real>(
+pub(crate) fn change<R: Real>(
     meta: &TensorMeta,
     stream: Stream,
     (content, some_has_rows): (Content, bool),
@@ -135,8 +135,8 @@ fn repeat_values(stream: Stream, size: usize, out: &mut [u8]) {
 mod tests {
     use passnet_record::DType;
 
-    use super::super::{AllInputs, GraphFacts, fill, fill_among, tests::meta};
     use super::*;
+    use crate::{AllInputs, GraphFacts, fill, fill_among, tests::meta};
 
     /// Returns the rows of a tensor of 128 rows and 96 columns.
     fn rows(content: Content) -> Vec<Vec<f32>> {

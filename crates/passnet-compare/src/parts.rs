@@ -2,14 +2,14 @@
 
 use std::{num::NonZero, ops::Range};
 
-use super::element::{Element, largest_finite};
+use crate::element::{Element, largest_finite};
 
 /// Data above this many bytes are compared by several threads.
-pub(super) const PARALLEL_BYTES: usize = 8 << 20;
+pub(crate) const PARALLEL_BYTES: usize = 8 << 20;
 
 /// Splits a tensor of `bytes` bytes into parts of whole elements and cache lines, one per thread, and returns the results of all parts in
 /// order. A small tensor is one part. `work` gets the range of a part's bytes.
-pub(super) fn in_parts<E: Element, T: Send>(bytes: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+pub(crate) fn in_parts<E: Element, T: Send>(bytes: usize, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     // Counting the cores reads files of control groups, which takes longer than the comparison of a few elements.
     let threads =
         if bytes >= PARALLEL_BYTES { std::thread::available_parallelism().map_or(1, NonZero::get) } else { 1 };
@@ -31,7 +31,7 @@ pub(super) fn in_parts<E: Element, T: Send>(bytes: usize, work: impl Fn(Range<us
 }
 
 /// Returns the largest finite magnitude of a tensor's elements; 0 if there is none.
-pub(super) fn largest_magnitude<E: Element>(values: &[u8]) -> f64 {
+pub(crate) fn largest_magnitude<E: Element>(values: &[u8]) -> f64 {
     let parts = in_parts::<E, _>(values.len(), |part| largest_finite(E::elements(&values[part]).map(E::magnitude)));
     largest_finite(parts.into_iter())
 }

@@ -2,10 +2,10 @@
 
 use passnet_record::{DType, TensorMeta};
 
-use super::error::InputError;
+use crate::error::InputError;
 
 /// Returns the least and the largest integer of a tensor with both bounds. `None` if it has not both.
-pub(super) fn integer_range(meta: &TensorMeta) -> Option<Result<(i128, i128), InputError>> {
+pub(crate) fn integer_range(meta: &TensorMeta) -> Option<Result<(i128, i128), InputError>> {
     let (min, max) = meta.min_val.zip(meta.max_val)?;
     let (low, high) = (min.ceil() as i128, max.floor() as i128);
     let bits = meta.dtype.size() as u32 * 8;
@@ -21,7 +21,7 @@ pub(super) fn integer_range(meta: &TensorMeta) -> Option<Result<(i128, i128), In
 }
 
 /// Returns an integer of the range that the random words choose.
-pub(super) fn uniform((low, high): (i128, i128), [a, b]: [u32; 2]) -> i128 {
+pub(crate) fn uniform((low, high): (i128, i128), [a, b]: [u32; 2]) -> i128 {
     let word = u128::from(u64::from(a) | u64::from(b) << 32);
     // The high half of the product is uniform in 0..count up to count / 2^64.
     low + ((word * (high - low + 1) as u128) >> 64) as i128

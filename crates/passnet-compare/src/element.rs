@@ -13,7 +13,7 @@ pub const LAST_TOLERANCE: i32 = 5;
 const RUNGS: usize = (LAST_TOLERANCE - FIRST_TOLERANCE + 1) as usize;
 
 /// One element, as it is stored in memory.
-pub(super) trait Element: Copy + Send + Sync {
+pub(crate) trait Element: Copy + Send + Sync {
     /// `(rtol, atol)` in the precision in which PyTorch applies them.
     type Bound: Copy + Default + Send + Sync;
 
@@ -50,10 +50,10 @@ pub(super) trait Element: Copy + Send + Sync {
 }
 
 /// The tolerances of one dtype, ready to be applied.
-pub(super) struct Ladder<E: Element>(Option<[E::Bound; RUNGS]>);
+pub(crate) struct Ladder<E: Element>(Option<[E::Bound; RUNGS]>);
 
 impl<E: Element> Ladder<E> {
-    pub(super) fn new(dtype: DType) -> Self {
+    pub(crate) fn new(dtype: DType) -> Self {
         let mut bounds = [E::Bound::default(); RUNGS];
         for (t, bound) in (FIRST_TOLERANCE..).zip(&mut bounds) {
             let Some((rtol, atol)) = tolerance(dtype, t) else { return Self(None) };
@@ -63,13 +63,13 @@ impl<E: Element> Ladder<E> {
     }
 
     /// Returns whether two unequal elements are close at rung `rung` (0 is the first tolerance).
-    pub(super) fn close_at(&self, candidate: E, reference: E, rung: usize) -> bool {
+    pub(crate) fn close_at(&self, candidate: E, reference: E, rung: usize) -> bool {
         self.0.as_ref().and_then(|bounds| bounds.get(rung)).is_some_and(|&bound| candidate.close(reference, bound))
     }
 
     /// Returns the first rung from `from` on at which two unequal elements are close. This is a binary search, which is valid because
     /// bounds grow with the rung and rounding is monotone.
-    pub(super) fn first_close(&self, candidate: E, reference: E, from: usize) -> Option<usize> {
+    pub(crate) fn first_close(&self, candidate: E, reference: E, from: usize) -> Option<usize> {
         let bounds = self.0.as_ref()?.get(from..)?;
         let rung = bounds.partition_point(|&bound| !candidate.close(reference, bound));
         (rung < bounds.len()).then_some(from + rung)
@@ -213,7 +213,7 @@ exact!(u8);
 
 /// A complex number. It is compared exactly, as in the public scoring code.
 #[derive(Clone, Copy)]
-pub(super) struct Complex<F>(F, F);
+pub(crate) struct Complex<F>(F, F);
 
 macro_rules! complex {
     ($float:ty, $size:literal) => {
@@ -260,6 +260,6 @@ complex!(f32, 4);
 complex!(f64, 8);
 
 /// Returns the largest of some magnitudes or distances that is finite; 0 if there is none.
-pub(super) fn largest_finite(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn largest_finite(values: impl Iterator<Item = f64>) -> f64 {
     values.filter(|value| value.is_finite()).fold(0.0, f64::max)
 }

@@ -15,7 +15,7 @@ const LARGEST: f64 = 100.0;
 const ELEMENTS_PER_CONSTANT: u64 = 4;
 
 /// Returns the floating-point arguments of a graph that are no multiples of [`STEP`], with both signs: bounds of comparisons, and others.
-pub(super) fn constants_of(graph: &Graph) -> Vec<f64> {
+pub(crate) fn constants_of(graph: &Graph) -> Vec<f64> {
     let mut constants = Vec::new();
     for arg in graph.nodes().flat_map(|node| node.all_args()) {
         if let Arg::Float(value) = arg
@@ -31,7 +31,7 @@ pub(super) fn constants_of(graph: &Graph) -> Vec<f64> {
 }
 
 /// Returns the multiple of [`STEP`] that is nearest to a value, or one of the constants. The low bits of the variate choose.
-pub(super) fn value(value: f64, normal: f64, constants: &[f64]) -> f64 {
+pub(crate) fn value(value: f64, normal: f64, constants: &[f64]) -> f64 {
     let bits = normal.to_bits();
     match (constants, bits % ELEMENTS_PER_CONSTANT) {
         ([_, ..], 0) => constants[(bits / ELEMENTS_PER_CONSTANT) as usize % constants.len()],
@@ -44,7 +44,7 @@ pub(super) fn value(value: f64, normal: f64, constants: &[f64]) -> f64 {
 mod tests {
     use passnet_record::{DType, TensorMeta};
 
-    use super::super::{AllInputs, Content, GraphFacts, fill_among, tests::meta};
+    use crate::{AllInputs, Content, GraphFacts, fill_among, tests::meta};
 
     fn values(meta: &TensorMeta, constants: &[f64]) -> Vec<f32> {
         let facts = GraphFacts { floats: constants.to_vec(), ..GraphFacts::default() };
