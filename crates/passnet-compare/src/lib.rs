@@ -3,7 +3,17 @@
 //! One pass over the data determines whether two tensors are equal, and the smallest tolerance at which they are close. The meaning is
 //! exactly that of `torch.equal` and `torch.allclose` on a CPU. `torch.isclose(c, e)` holds where `c == e`, or where `|c - e|` is finite
 //! and `|c - e| <= atol + |rtol * e|`, every operation rounded to the dtype. Adversarial contents are compared by looser rules, and a
-//! float64 result can decide which of two results is better.
+//! float64 result can decide which of two results is better. The crate never decides a verdict, and it knows no graphs.
+//!
+//! ```
+//! use passnet_compare::compare;
+//! use passnet_record::DType;
+//!
+//! let [one, close] = [1.0_f32, 1.0001].map(f32::to_ne_bytes);
+//! let found = compare(DType::Float32, &close, &one, -3);
+//! assert!(!found.equal);
+//! assert_eq!(found.tolerance, Some(-4));
+//! ```
 
 mod element;
 mod float64;

@@ -1,6 +1,28 @@
 //! Values of a graph's inputs, made from the metadata of its sample. The rules are in `docs/reference/inputs.md`.
 //!
-//! The crate fills memory and reads nothing: equal arguments give equal bytes on every machine. It is built with optimisation in all
+//! ```
+//! use passnet_inputs::{Content, fill};
+//! use passnet_record::{DType, TensorMeta};
+//!
+//! let meta = TensorMeta {
+//!     name: "x".to_owned(),
+//!     original_name: None,
+//!     shape: vec![2, 3],
+//!     dtype: DType::Float32,
+//!     device: "cpu".to_owned(),
+//!     mean: Some(0.0),
+//!     std: Some(1.0),
+//!     data: None,
+//!     min_val: None,
+//!     max_val: None,
+//! };
+//! let bytes = fill(&meta, 1, Content::Random)?;
+//! assert_eq!(bytes.len(), 24);
+//! assert_eq!(bytes, fill(&meta, 1, Content::Random)?);
+//! # Ok::<(), passnet_inputs::InputError>(())
+//! ```
+//!
+//! The crate only fills memory. It never reads files, clocks or the environment, so equal arguments give equal bytes on every machine. It is built with optimisation in all
 //! profiles of the workspace, because each check draws megabytes.
 
 mod aligned;

@@ -167,7 +167,8 @@ def _entry(model: Callable[..., Any]) -> types.FunctionType:
     return types.FunctionType(code, {"__name__": __name__, "__builtins__": builtins}, "call", None, call.__closure__)
 
 
-@dataclass
+# Dynamo takes the text of a backend for its name. The text of a tensor on a GPU takes a tenth of a second.
+@dataclass(repr=False)
 class _Recorder:
     """The backend of a capture: runs the graph unchanged, and keeps its inputs and outputs."""
 

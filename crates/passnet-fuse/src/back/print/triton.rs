@@ -6,7 +6,9 @@
 mod contraction;
 mod extent;
 mod fold;
+mod index;
 mod mask;
+mod places;
 mod types;
 mod value;
 
@@ -14,7 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_record::{DType, Tiles};
 
-use self::extent::{Extent, LoadCondition};
+use self::{
+    extent::{Extent, LoadCondition},
+    places::Places,
+};
 use super::{bounds::harmless, size, summed};
 use crate::{
     front::{
@@ -149,6 +154,7 @@ struct TritonPrinter<'p> {
     /// Loops in which a program has one position.
     fixed: Vec<(Loop, String)>,
     axes: TileNames,
+    places: Places,
     folds: BTreeMap<TensorId, String>,
     /// Directions along which results of reductions vary.
     folded: Extent,
@@ -179,6 +185,7 @@ impl<'p> TritonPrinter<'p> {
         let mut printer = Self {
             fixed: Vec::new(),
             axes: TILE_NAMES,
+            places: Places::of(arena, stage, &roots(stage)),
             folded: Extent { rows: true, columns: false },
             arena,
             buffers,
@@ -240,6 +247,13 @@ impl<'p> TritonPrinter<'p> {
     fn fresh(&mut self, prefix: &str) -> String {
         self.count += 1;
         format!("{prefix}{}", self.count - 1)
+    }
+
+    /// Prints a line that gives a value a new name, and returns the name.
+    fn fresh_line(&mut self, prefix: &str, value: &str) -> String {
+        let name = self.fresh(prefix);
+        self.line(&format!("{name} = {value}"));
+        name
     }
 
     fn stage(&mut self, stage: &Stage) {

@@ -92,8 +92,8 @@ impl TritonPrinter<'_> {
         if !outer.name.is_empty() {
             text = format!("{} & {text}", outer.name);
         }
-        let name = self.fresh("here");
-        self.line(&format!("{name} = {text}"));
+        let is_name = text.chars().all(|letter| letter.is_ascii_alphanumeric());
+        let name = if is_name { text } else { self.fresh_line("here", &text) };
         let extent = outer.extent.and(self.extents[&id]);
         self.conditions.push(LoadCondition { name, extent, outer: condition, vars: vars(self.arena, id) });
         let number = self.conditions.len() - 1;

@@ -5,11 +5,10 @@ use passnet_record::DType;
 use super::{
     TritonPrinter,
     extent::Extent,
-    name_of,
     types::{kind_type, storage_type},
 };
 use crate::{
-    back::print::{size, sum},
+    back::print::size,
     front::{
         expr::{Binary, BufferId, Expr, ExprId, Unary, ValueKind, for_each_value},
         index::{Index, Term},
@@ -230,25 +229,6 @@ impl TritonPrinter<'_> {
         let inverse = if op == Binary::Div { self.inverse(b) } else { None };
         let (a, b) = (self.value(a, condition), inverse.unwrap_or_else(|| self.value(b, condition)));
         format!("libdevice.mul_rn({a}, {b})")
-    }
-
-    pub(super) fn index(&mut self, index: &Index, condition: usize) -> String {
-        sum(index, |term| {
-            let text = match term {
-                Term::Var(var) => {
-                    let all = [&self.rows, &self.columns, &self.fixed];
-                    all.into_iter().find_map(|loops| name_of(loops, *var)).unwrap_or("0").to_owned()
-                }
-                Term::Div(inner, by) => format!("({}) // {}", self.index(inner, condition), size(*by)),
-                Term::Mod(inner, by) => format!("({}) % {}", self.index(inner, condition), size(*by)),
-                Term::Value { expr, wrap: 0, .. } => self.value(*expr, condition),
-                Term::Value { expr, wrap, .. } => {
-                    let value = self.value(*expr, condition);
-                    format!("tl.where({value} < 0, {value} + {}, {value})", size(*wrap))
-                }
-            };
-            text.replace("(row)", "row").replace("(column)", "column").replace("(i)", "i")
-        })
     }
 }
 
