@@ -22,6 +22,11 @@ const LARGEST_ACROSS: i64 = 16_384;
 const PROGRAMS_ACROSS: i64 = 64;
 /// Number of elements of such a block for each warp.
 const PER_WARP_ACROSS: i64 = 2048;
+/// Number of loaded values that a thread of a flat kernel has at most. A thread has 255 registers, and some hold addresses and masks: with
+/// 54 loads (a window of 5x5 and batch norm), `ptxas` uses 124 registers for 2 elements per thread, 230 for 4, and spills 3.2 kB for 8.
+const LOADED_PER_THREAD: i64 = 176;
+/// Number of threads of a flat kernel.
+const FLAT_THREADS: i64 = 128;
 
 /// Size of the block of rows and columns that a program works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +48,9 @@ impl Tile {
         let innermost: i64 = stage.segments.iter().map(|segment| segment.innermost.extent).sum();
         let columns = innermost * stage.inner.iter().map(|nest| nest.extent).product::<i64>();
         if is_flat(stage) {
-            // Triton's ranges have lengths that are powers of two. Four warps have 128 threads, so a smaller block
-            // would leave some idle.
-            let block = prev_power(columns / PROGRAMS).clamp(128, 1024);
+            // Triton's ranges have lengths that are powers of two. A smaller block would leave some threads idle.
+            let per_thread = prev_power(LOADED_PER_THREAD / loads(stage, arena).max(1)).clamp(1, 8);
+            let block = prev_power(columns / PROGRAMS).clamp(FLAT_THREADS, FLAT_THREADS * per_thread);
             return Self { rows: None, columns, block_rows: 1, block_columns: block, is_looped: false, warps: 4 };
         }
         let rows: i64 = stage.outer.iter().map(|nest| nest.extent).product();
@@ -149,6 +154,11 @@ fn runs_across_rows(stage: &Stage, arena: &Arena) -> bool {
         }
     }
     across > along
+}
+
+/// Returns the number of values that the stage loads for an element.
+fn loads(stage: &Stage, arena: &Arena) -> i64 {
+    arena.reachable(&roots(stage)).into_iter().filter(|&id| matches!(arena.get(id), Expr::Load { .. })).count() as i64
 }
 
 fn depends_on(index: &Index, vars: &BTreeSet<Var>) -> bool {
