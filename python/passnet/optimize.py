@@ -67,7 +67,8 @@ def check(options: argparse.Namespace) -> None:
     if not path or not name:
         raise UsageError(f"`{options.spec}` is not a file and a function; write it as `model.py:build`")
     if not file.is_file():
-        raise UsageError(f"{path}: {'this is a directory' if file.is_dir() else 'there is no such file'}")
+        problem = "this is a directory" if file.is_dir() else "there is no such file"
+        raise UsageError(f"{path}: {problem}; name a Python file and a function in it, as in `model.py:build`")
     if file.suffix != ".py":
         raise UsageError(f"{path}: not a Python file; its name has to end in `.py`")
     try:

@@ -30,7 +30,7 @@ pub trait Author: Send + Sync {
     /// Checks that the author can work on a device, before anything is started or written.
     ///
     /// # Errors
-    /// [`AuthorError::Unfit`] if this machine lacks something, [`AuthorError::NoFolder`] if the author's passes do not exist.
+    /// [`AuthorError::Unfit`] if this machine lacks something, [`AuthorError::Directory`] if the author's passes do not exist.
     fn check(&self, device: Device) -> Result<(), AuthorError> {
         let _ = device;
         Ok(())
@@ -150,9 +150,6 @@ pub enum AuthorError {
     /// This machine cannot run the author.
     #[error("author `{author}` cannot run on {device}: {problem}")]
     Unfit { author: AuthorSpec, device: Device, problem: String },
-    /// The folder of passes does not exist.
-    #[error("{0}: there is no such pass directory; `passnet new TASK --out DIR` writes one")]
-    NoFolder(String),
     /// No task would get a pass.
     #[error(
         "{0}: names no pass for these tasks; list rule names in {ORDER_FILE} there, or in a folder for each task (`passnet new TASK --out DIR` writes one)"

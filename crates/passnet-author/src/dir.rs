@@ -8,7 +8,7 @@ use passnet_run::Suite;
 
 use crate::{
     author::{Author, AuthorContext, AuthorError, Runs, TaskGraphs},
-    pass_files::{PassDirError, read_pass_directory},
+    pass_files::{PassDirError, check_pass_folder, read_pass_directory},
 };
 
 /// Pass directories on disk: `PATH/<task>` where it exists, else `PATH` itself if it is a pass directory. A task that has
@@ -52,9 +52,7 @@ impl Author for Dir {
 
     fn check(&self, _device: Device) -> Result<(), AuthorError> {
         let all = Path::new(self.path());
-        if !all.is_dir() {
-            return Err(AuthorError::NoFolder(self.path().to_owned()));
-        }
+        check_pass_folder(all)?;
         let folders = fs::read_dir(all)?.filter_map(|entry| Some(entry.ok()?.path()));
         // Without passes, every result would be that of eager mode, and the score would say nothing about the folder.
         if folders.chain([all.to_owned()]).any(|folder| folder.join(ORDER_FILE).is_file()) {

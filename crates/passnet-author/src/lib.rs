@@ -48,7 +48,10 @@ pub use self::{
     feedback::{Complaint, complaints, next_step},
     fuse::{Fuse, target_of},
     kind::{Argument, AuthorKind, Create, Creation, builtin_kinds, create, label, needs_model_server, parse},
-    pass_files::{PassDirError, modification_times, pass_directories, read_pass_directory, write_pass_directory},
+    pass_files::{
+        PassDirError, check_pass_folder, modification_times, pass_directories, read_pass_directory,
+        write_pass_directory,
+    },
     scaffold::{Scaffold, scaffold},
     submit::submission,
     verdict_report::verdict_report,

@@ -16,9 +16,15 @@ const MAX_PASS_BYTES: u64 = 16 << 20;
 /// Error of reading a pass directory.
 #[derive(Debug, thiserror::Error)]
 pub enum PassDirError {
-    /// The directory does not exist or cannot be read.
+    /// The directory cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// There is nothing at the path.
+    #[error("{path}: there is no such pass directory; `passnet new TASK --out DIR` writes one")]
+    Missing { path: PathBuf },
+    /// The path is that of a file.
+    #[error("{path}: a file and no pass directory; name the folder that it is in")]
+    IsFile { path: PathBuf },
     /// The files have more bytes than a pass directory may have.
     #[error("{path}: the pass directory has more than {MAX_PASS_BYTES} bytes, the limit")]
     TooLarge { path: PathBuf },
@@ -31,6 +37,18 @@ pub enum PassDirError {
     /// A file name is not allowed in a pass directory.
     #[error(transparent)]
     Path(#[from] FilePathError),
+}
+
+/// Checks that there is a folder at a path that should be a pass directory, or a folder of them.
+///
+/// # Errors
+/// [`PassDirError::Missing`] or [`PassDirError::IsFile`].
+pub fn check_pass_folder(path: &Path) -> Result<(), PassDirError> {
+    match path.to_owned() {
+        path if path.is_dir() => Ok(()),
+        path if path.exists() => Err(PassDirError::IsFile { path }),
+        path => Err(PassDirError::Missing { path }),
+    }
 }
 
 /// Writes a pass directory into a folder, which is created if it does not exist. Returns the names of its Python files.
@@ -110,6 +128,7 @@ pub fn modification_times(directory: &Path) -> Vec<(PathBuf, Option<SystemTime>)
 pub fn pass_directories(roots: &[PathBuf]) -> Result<Vec<(PathBuf, PassDirectory)>, PassDirError> {
     let mut found = Vec::new();
     for root in roots {
+        check_pass_folder(root)?;
         let mut folders = vec![root.clone()];
         while let Some(folder) = folders.pop() {
             if folder.join(ORDER_FILE).is_file() {

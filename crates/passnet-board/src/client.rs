@@ -34,6 +34,9 @@ pub enum SubmitError {
         /// The error of the system.
         source: io::Error,
     },
+    /// There is no file at the path.
+    #[error("{path}: there is no such file; name a bundle (`passnet bundle RUN --out run.pnb` makes one)")]
+    Missing { path: PathBuf },
     /// The path is a run and not a bundle.
     #[error("{path} is a directory; `passnet bundle {path} --out run.pnb` makes a bundle of a run")]
     Directory { path: PathBuf },
@@ -104,6 +107,9 @@ impl Destination {
 pub fn submit(bundle: &Path, to: &Destination, token: Option<&str>) -> Result<ContentId, SubmitError> {
     if bundle.is_dir() {
         return Err(SubmitError::Directory { path: bundle.to_owned() });
+    }
+    if !bundle.exists() {
+        return Err(SubmitError::Missing { path: bundle.to_owned() });
     }
     let failed = |source| SubmitError::Read { path: bundle.to_owned(), source };
     // The size is checked first, because the path may name any file, and the content is read into memory below.

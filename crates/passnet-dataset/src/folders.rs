@@ -21,6 +21,12 @@ pub enum FolderError {
     /// The path of a row would lead out of the destination folder.
     #[error("`{0}` is not a plain relative path and was not written")]
     Path(String),
+    /// There is nothing at the path.
+    #[error("{}: there is no such folder; name one that contains samples (`passnet extract MODEL --out DIR` writes samples)", .0.display())]
+    Missing(PathBuf),
+    /// The path is that of a file.
+    #[error("{}: a file and no folder; name a folder that contains samples (`passnet extract MODEL --out DIR` writes samples)", .0.display())]
+    IsFile(PathBuf),
     /// The folder is a sample, and not a folder of samples.
     #[error("{}: this is a sample; name the folder that contains it", .0.display())]
     IsSample(PathBuf),
@@ -29,11 +35,24 @@ pub enum FolderError {
     Name(PathBuf),
 }
 
+/// Checks that there is a folder at a path that should contain samples.
+///
+/// # Errors
+/// [`FolderError::Missing`] or [`FolderError::IsFile`].
+pub fn check_folder(root: &Path) -> Result<(), FolderError> {
+    match root.to_owned() {
+        root if root.is_dir() => Ok(()),
+        root if root.exists() => Err(FolderError::IsFile(root)),
+        root => Err(FolderError::Missing(root)),
+    }
+}
+
 /// Returns all sample folders below `root`, as paths below it in byte order. Symbolic links are not followed.
 ///
 /// # Errors
-/// If `root` is a sample, or a folder cannot be read or has a name that is not UTF-8.
+/// If `root` is a sample or no folder, or a folder cannot be read or has a name that is not UTF-8.
 pub fn find_samples(root: &Path) -> Result<Vec<String>, FolderError> {
+    check_folder(root)?;
     if is_sample(root) {
         return Err(FolderError::IsSample(root.to_owned()));
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use passnet_agent::client::ChatApi;
 
-use super::shared::{Choice, MeasureArgs, SelectionArgs, above_zero, choice};
+use super::shared::{Choice, MeasureArgs, SelectionArgs, above_zero, choice, positive};
 
 const APIS: &[Choice<ChatApi>] = &[("openai", "", ChatApi::OpenAi), ("anthropic", "", ChatApi::Anthropic)];
 
@@ -31,10 +31,10 @@ pub struct AgentRunArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Number of attempts at a time
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub jobs: usize,
     /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub evaluations: Option<usize>,
     #[command(flatten)]
     pub tools: ToolArgs,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use passnet_record::AuthorSpec;
 
-use super::shared::{MeasureArgs, SelectionArgs};
+use super::shared::{MeasureArgs, SelectionArgs, positive};
 
 #[derive(Args)]
 #[command(
@@ -24,7 +24,7 @@ pub struct BisectArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Largest number of evaluations for each graph
-    #[arg(long, default_value_t = 60, value_name = "N")]
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = positive)]
     pub max_evaluations: usize,
     #[command(flatten)]
     pub selection: SelectionArgs,

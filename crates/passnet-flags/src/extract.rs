@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{Choice, above_zero, choice};
+use super::shared::{Choice, above_zero, choice, positive};
 
 const VERIFICATIONS: &[Choice<&str>] = &[
     ("read", "Read the sample again, and compare the graph with the captured one", "read"),
@@ -37,7 +37,7 @@ pub struct ExtractArgs {
     #[arg(long, value_name = "N", default_value_t = 5e8)]
     pub max_parameters: f64,
     /// Number of models at a time [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<usize>,
     /// Time limit for each model, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = above_zero, default_value = "120")]

@@ -103,7 +103,7 @@ pub struct FleetArgs {
     #[command(flatten)]
     pub stations: StationArgs,
     /// Evaluations at a time on each station; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<usize>,
     /// Write the state of the fleet to FILE repeatedly, as Prometheus text for the textfile collector of a node exporter
     #[arg(long, value_name = "FILE")]
@@ -159,16 +159,16 @@ pub struct SimulateArgs {
     #[arg(required = true)]
     pub runs: Vec<PathBuf>,
     /// Number of devices
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = positive)]
     pub devices: usize,
     /// Number of devices on each node; all of them are lost with their node
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub devices_per_node: usize,
     /// Evaluations at a time on each device, as in the measured runs
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive)]
     pub jobs: usize,
     /// Number of tasks in the simulated run
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = positive)]
     pub tasks: usize,
     /// Number of actions per second that trainers send to the same fleet
     #[arg(long, value_name = "RATE", default_value_t = 0.0)]

@@ -231,7 +231,7 @@ pub struct BenchRunArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = shared::positive)]
     pub jobs: Option<usize>,
     /// Discard the verdicts of an earlier run and start again
     #[arg(long)]
@@ -253,7 +253,7 @@ pub struct BenchRunArgs {
     #[command(flatten)]
     pub attempt: AttemptArgs,
     /// Author llm:MODEL: number of attempts at a time
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = shared::positive)]
     pub agent_jobs: usize,
 }
 
@@ -364,7 +364,7 @@ pub struct AttacksArgs {
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["quick", "once"])]
     pub cost: Option<u64>,
     /// Number of evaluations at a time
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = shared::positive)]
     pub jobs: usize,
     /// Print the results as JSON
     #[arg(long)]

@@ -9,7 +9,7 @@ use passnet_record::agent::Style;
 use super::{
     agent::ToolArgs,
     fleet::EnvFleetArgs,
-    shared::{Choice, MeasureArgs, SelectionArgs, choice, share},
+    shared::{Choice, MeasureArgs, SelectionArgs, choice, positive, share},
 };
 
 const SAME_BY: &[Choice<By>] =
@@ -161,10 +161,10 @@ pub struct TeachArgs {
     #[arg(long)]
     pub count: bool,
     /// Number of trajectories at a time
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive)]
     pub jobs: usize,
     /// Number of evaluations at a time; timing is always exclusive [default: as --jobs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub evaluations: Option<usize>,
     #[command(flatten)]
     pub selection: SelectionArgs,
@@ -189,7 +189,7 @@ pub struct EnvServeArgs {
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub steps: u32,
     /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub evaluations: Option<usize>,
     /// File in which the server keeps verdicts for its next start
     #[arg(long, value_name = "FILE")]

@@ -12,7 +12,7 @@ use passnet_record::AuthorSpec;
 use passnet_score::GateCondition;
 use passnet_site::Extras;
 
-use super::shared::{MeasureArgs, SelectionArgs};
+use super::shared::{MeasureArgs, SelectionArgs, positive};
 
 #[derive(Args)]
 #[command(
@@ -203,7 +203,7 @@ pub struct StudyArgs {
     #[arg(long, value_name = "DIR", default_value = "study")]
     pub out: PathBuf,
     /// Number of evaluations at a time; timing is always exclusive [default: 1 on a CPU, 4 on a GPU]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<usize>,
     #[command(flatten)]
     pub selection: SelectionArgs,

@@ -3,8 +3,10 @@
 use std::{fmt, io, path::Path, process::ExitCode};
 
 use passnet_agent::corpus::{ExportError, ReadError};
-use passnet_author::AuthorError;
-use passnet_dataset::{OpenError, import::TransferError};
+use passnet_author::{AuthorError, PassDirError};
+use passnet_dataset::{
+    OpenError, folders::FolderError, import::TransferError, pipeline::PipelineError, shard::ShardError,
+};
 use passnet_eval::RunError;
 use passnet_fleet::FleetError;
 use passnet_run::{StoreError, SuiteError, archive::ArchiveError, bundle::BundleError};
@@ -61,6 +63,15 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
     tempfile::tempfile_in(existing)
         .map(drop)
         .map_err(|error| unfit(format!("{}: cannot write to {}: {error}", out.display(), existing.display())))
+}
+
+/// Refuses a file for results that cannot be written, before anything is computed for it.
+pub(crate) fn check_file(out: &Path) -> anyhow::Result<()> {
+    if out.is_dir() {
+        return Err(usage(format!("{}: this is a folder; name a file for the results", out.display())));
+    }
+    // A file that exists may be a pipe or a device, in whose folder no file can be made.
+    if out.exists() { Ok(()) } else { out.parent().map_or(Ok(()), check_folder) }
 }
 
 /// Prints how to continue, and returns [`BAD`].
@@ -145,10 +156,26 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     if let Some(error) = cause.downcast_ref::<SuiteError>() {
         return code_of_suite(error);
     }
-    if let Some(TransferError::Empty(_)) = cause.downcast_ref::<TransferError>() {
+    code_of_folder(cause).or_else(|| code_of_run(cause))
+}
+
+/// Returns the exit code for a folder of samples or passes that does not exist or cannot be read.
+fn code_of_folder(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
+    if let Some(TransferError::Empty(_)) = transfer_error(cause) {
         return Some(USAGE);
     }
-    code_of_run(cause)
+    if let Some(error) = folder_error(cause) {
+        return match error {
+            FolderError::Io(error) => code_of_io(error.kind()),
+            FolderError::Missing(_) | FolderError::IsFile(_) | FolderError::IsSample(_) => Some(USAGE),
+            FolderError::Path(_) | FolderError::Name(_) => None,
+        };
+    }
+    let passes = match cause.downcast_ref() {
+        Some(AuthorError::Directory(error)) => Some(error),
+        _ => cause.downcast_ref(),
+    };
+    matches!(passes, Some(PassDirError::Missing { .. } | PassDirError::IsFile { .. })).then_some(USAGE)
 }
 
 /// Returns the exit code for a run or a bundle that cannot be read.
@@ -187,6 +214,35 @@ fn code_of_suite(error: &SuiteError) -> Option<u8> {
         SuiteError::Io(error) => code_of_io(error.kind()),
         _ => Some(USAGE),
     }
+}
+
+/// Returns the error of an import or export that a cause passes on, as [`store_error`] does.
+fn transfer_error<'c>(cause: &'c (dyn std::error::Error + 'static)) -> Option<&'c TransferError> {
+    if let Some(PipelineError::Transfer(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(ShardError::Transfer(error)) = shard_error(cause) {
+        return Some(error);
+    }
+    cause.downcast_ref()
+}
+
+/// Returns the error of a folder of samples that a cause passes on, as [`store_error`] does.
+fn folder_error<'c>(cause: &'c (dyn std::error::Error + 'static)) -> Option<&'c FolderError> {
+    if let Some(TransferError::Folder(error)) = transfer_error(cause) {
+        return Some(error);
+    }
+    if let Some(ShardError::Folder(error)) = shard_error(cause) {
+        return Some(error);
+    }
+    cause.downcast_ref()
+}
+
+fn shard_error<'c>(cause: &'c (dyn std::error::Error + 'static)) -> Option<&'c ShardError> {
+    if let Some(FleetError::Shard(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    cause.downcast_ref()
 }
 
 /// Returns the error of a run that a cause passes on: errors that are shown as their source are not in the chain of causes.

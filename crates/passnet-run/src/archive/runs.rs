@@ -26,7 +26,7 @@ pub enum ArchiveError {
     #[error(transparent)]
     Run(#[from] StoreError),
     /// A bundle cannot be read.
-    #[error("{path}")]
+    #[error("{path}: neither a run directory nor a sound bundle; `passnet bundle RUN` makes bundles")]
     Bundle { path: PathBuf, source: BundleError },
     /// The scores of a run cannot be computed.
     #[error("{path} cannot be scored")]

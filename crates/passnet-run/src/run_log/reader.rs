@@ -40,6 +40,8 @@ impl RunLog {
                 let bytes = read_packed(&path)?;
                 (path, bytes)
             }
+            // The path is that of a file.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(missing()),
             Err(error) => return Err(error.into()),
         };
         Self::parse(&path, &bytes)

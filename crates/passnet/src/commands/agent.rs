@@ -22,7 +22,7 @@ use passnet_run::{Suite, plain_name};
 pub(crate) use self::client::client;
 use super::{referee, stop::stop_flag};
 use crate::{
-    failure::{BAD, unfit},
+    failure::{BAD, check_folder, unfit},
     output,
     progress::{ProgressLines, bar},
 };
@@ -39,6 +39,7 @@ pub(crate) fn run(command: &AgentCommand) -> Result<ExitCode> {
 fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let directory = args.out.clone().unwrap_or_else(|| default_directory(&suite, &args.model));
+    check_folder(&directory)?;
     let options = run_options(&args.attempt, args.jobs, args.measure.seed.unwrap_or(0))?;
     let model = client(&args.model, &args.server)?;
     let stop = stop_flag()?;
@@ -69,7 +70,7 @@ fn attempt_suite(
 /// From flags to options.
 pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<RunOptions> {
     let templates = match &args.prompts {
-        Some(directory) => Templates::read(directory).with_context(|| directory.display().to_string())?,
+        Some(directory) => Templates::read(directory).with_context(|| format!("--prompts {}", directory.display()))?,
         None => Templates::default(),
     };
     let limits = AttemptLimits {

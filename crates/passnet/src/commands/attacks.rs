@@ -20,7 +20,7 @@ pub(crate) fn run(args: &AttacksArgs) -> Result<ExitCode> {
         (false, true) => Coverage::Quick,
         (false, false) => Coverage::Full,
     };
-    if !args.directory.is_dir() {
+    if !args.directory.join("tasks").is_dir() {
         let place = args.directory.display();
         return Err(usage(format!("{place}: no attack suite; it is the folder `attacks` of PassNet's repository")));
     }

@@ -41,7 +41,7 @@ pub(crate) fn label(spec: &AuthorSpec) -> String {
 fn failure(error: AuthorError) -> anyhow::Error {
     match error {
         AuthorError::NoCache | AuthorError::NoCompiler { .. } | AuthorError::Unfit { .. } => unfit(error.to_string()),
-        AuthorError::NeedsModelServer | AuthorError::NoFolder(_) | AuthorError::NoPasses(_) => usage(error.to_string()),
+        AuthorError::NeedsModelServer | AuthorError::NoPasses(_) => usage(error.to_string()),
         error => error.into(),
     }
 }

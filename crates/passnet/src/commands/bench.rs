@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result};
@@ -15,10 +16,10 @@ use super::{
     authors::{check_author_of_bench, create_for_bench, label, write_submission},
     referee,
     report::print_leaderboard,
-    stop::prompt_stop_flag,
+    stop::resumable,
 };
 use crate::{
-    failure::{check_folder, interrupted, say_how_to_continue, usage},
+    failure::{check_folder, exit_code, usage},
     progress::ProgressLine,
 };
 use passnet_flags::BenchRunArgs;
@@ -35,17 +36,27 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
         remove_run(&directory)?;
     }
     refuse_run_of_another_author(&directory, &args.author)?;
-    let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     // Before this line an interrupt ends the process, because there are no results to keep.
-    let stop = prompt_stop_flag(say_how_to_continue)?;
+    resumable(|stop| evaluate(args, &suite, &directory, metadata, stop))
+}
+
+/// Writes and evaluates the passes; only a part of them, or an error, if `stop` becomes true.
+fn evaluate(
+    args: &BenchRunArgs,
+    suite: &Suite,
+    directory: &Path,
+    metadata: RunMetadata,
+    stop: &AtomicBool,
+) -> Result<ExitCode> {
+    let referee = referee::start_for(&suite.record, &args.measure, args.jobs)?;
     let mut author = create_for_bench(args, suite.record.tasks.len())?;
-    let submission = write_submission(author.as_mut(), &suite, &referee, &directory, &stop)?;
+    let submission = write_submission(author.as_mut(), suite, &referee, directory, stop)?;
     // Dropped here, because the author owns a progress line and, for language models, connections.
     drop(author);
     let writing = submission.metadata.writing;
     let submission = Submission { metadata: RunMetadata { writing, ..metadata }, ..submission };
     let line = ProgressLine::new(suite.graphs().count());
-    let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
+    let outcome = run_suite(&referee, suite, &submission, directory, stop, &|event| line.show(&event));
     line.finish();
     let outcome = outcome.with_context(|| format!("run in {}", directory.display()))?;
     if !outcome.verdicts.is_empty() {
@@ -53,9 +64,8 @@ pub(crate) fn run(args: &BenchRunArgs) -> Result<ExitCode> {
     }
     if outcome.complete {
         eprintln!("run complete in {} ({} reused)", directory.display(), counted(outcome.reused, "verdict"));
-        return Ok(ExitCode::SUCCESS);
     }
-    interrupted()
+    exit_code(outcome.complete)
 }
 
 /// Fails if the directory has a run of another author: passes may take minutes to write, and only then would the run's header differ.

@@ -13,11 +13,12 @@ use passnet_run::Selection;
 use passnet_site::{Extras, Shelf, SubmitterAddress, serve};
 
 use super::{referee, stop::stop_flag};
-use crate::failure::unfit;
+use crate::failure::{check_folder, unfit};
 use passnet_flags::BoardArgs;
 
 /// Evaluates waiting submissions. Without `--once`, also serves the pages until it is interrupted.
 pub(crate) fn run(args: &BoardArgs) -> Result<ExitCode> {
+    check_folder(&args.folder)?;
     let suite = open_suite(&args.hidden, &Selection::default())?;
     let referee = referee::start_for(&suite.record, &args.measure, Some(1))?;
     // Checked before the board is opened, so that a referee that must not judge never changes the board's folder.

@@ -45,7 +45,16 @@ fn default_name(run: &Path) -> PathBuf {
 
 fn verify(args: &BundleArgs) -> Result<ExitCode> {
     let path = &args.input;
-    let verified = bundle::read(path).with_context(|| path.display().to_string())?;
+    if !path.exists() || path.is_dir() {
+        let (path, what) = (path.display(), if path.is_dir() { "this is a folder" } else { "there is no such file" });
+        return Err(usage(format!("{path}: {what}; name a bundle (`passnet bundle RUN --out run.pnb` makes one)")));
+    }
+    let verified = bundle::read(path).with_context(|| {
+        format!(
+            "{}: the bundle is damaged, or no bundle; get it again, or pack it again with `passnet bundle RUN`",
+            path.display()
+        )
+    })?;
     print_leaderboard(&[load_run(path)?])?;
     output::text(&format!("\n{verified}"))?;
     match &args.expect {

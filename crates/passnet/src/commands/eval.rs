@@ -3,10 +3,7 @@
 use std::{
     path::Path,
     process::ExitCode,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -19,12 +16,11 @@ use passnet_record::{AuthorSpec, Device, SCHEMA_VERSION, Status, Verdict, counte
 use passnet_run::{SampleFolder, Selection, Suite};
 use passnet_score::{Outcomes, ScoreReport, ScoreSettings};
 use serde::Serialize;
-use tempfile::TempDir;
 
 use super::{
     authors::{check_author, create, write_submission},
     referee,
-    stop::prompt_stop_flag,
+    stop::interruptible_with_folder,
 };
 use crate::{
     failure::{exit_code, report, usage},
@@ -52,31 +48,7 @@ struct JsonEvaluation<'a> {
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode> {
     let author = author(args)?;
     let suite = open_suite(&args.task, &Selection { patterns: args.filter.clone(), ..Selection::default() })?;
-    let scratch = tempfile::Builder::new().prefix("passnet-eval-").tempdir()?;
-    let folder = scratch.path().to_owned();
-    let scratch = Arc::new(Mutex::new(Some(scratch)));
-    let also = Arc::clone(&scratch);
-    let stop = prompt_stop_flag(move || end(&also))?;
-    let result = evaluate_and_watch(args, &suite, &author, &folder, &stop);
-    // After an interrupt, an error only says that processes were killed.
-    if stop.load(Ordering::SeqCst) {
-        end(&scratch);
-        return exit_code(false);
-    }
-    // The thread that waits for an interrupt also owns the folder, and does not end.
-    drop(take(&scratch));
-    result
-}
-
-/// Says that the command was interrupted, and removes its folder. Of several calls, only the first does so.
-fn end(scratch: &Mutex<Option<TempDir>>) {
-    if take(scratch).is_some() {
-        eprintln!("interrupted");
-    }
-}
-
-fn take(scratch: &Mutex<Option<TempDir>>) -> Option<TempDir> {
-    scratch.lock().unwrap_or_else(PoisonError::into_inner).take()
+    interruptible_with_folder("passnet-eval-", |folder, stop| evaluate_and_watch(args, &suite, &author, folder, stop))
 }
 
 /// Evaluates the task until `stop` is true: once, or after each change of the pass directory.

@@ -19,7 +19,7 @@ use passnet_services::{CaptureOptions, Interpreter};
 
 use super::stop::stop_flag;
 use crate::{
-    failure::{BAD, UNFIT, USAGE, interrupted, unfit, usage},
+    failure::{BAD, UNFIT, USAGE, check_folder, interrupted, unfit, usage},
     output,
     progress::bar,
 };
@@ -36,8 +36,12 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<ExitCode> {
 
 /// Captures the models of a suite into the cache, and makes a suite of those that could be captured.
 fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
-    let definition = Definition::read(suite, cache_directory().as_deref())?
-        .ok_or_else(|| usage(format!("{}: there is no {DEFINITION}", suite.display())))?;
+    let definition = Definition::read(suite, cache_directory().as_deref())?.ok_or_else(|| {
+        usage(format!(
+            "{}: there is no {DEFINITION}; name a suite that has one, such as suites/whole-models",
+            suite.display()
+        ))
+    })?;
     let models = vec![format!("@{}", definition.list().display())];
     fs::create_dir_all(definition.folder())?;
     let code = capture(&ExtractArgs { models, ..args.clone() }, definition.folder())?;
@@ -48,6 +52,7 @@ fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
 }
 
 fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
+    check_folder(out)?;
     let settings = CaptureSettings { seed: args.seed, max_parameters: args.max_parameters };
     let mut ledger = CaptureLedger::open(out, settings).map_err(|error| match error {
         error @ CaptureError::Busy(_) => unfit(error.to_string()),

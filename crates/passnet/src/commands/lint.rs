@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use passnet_author::check_pass_folder;
 use passnet_lint::{
     Finding, PassFile, find_rule, read_dir,
     render::{JsonReport, sarif, text},
@@ -28,15 +29,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
     let mut files = Vec::new();
     let mut findings = Vec::new();
     for directory in &args.directories {
-        if !directory.is_dir() {
-            let path = directory.display();
-            let message = if directory.is_file() {
-                format!("{path}: a file and no pass directory; name the folder that it is in")
-            } else {
-                format!("{path}: there is no such pass directory")
-            };
-            return Err(usage(message));
-        }
+        check_pass_folder(directory)?;
         let (of_directory, found) = read_dir(directory).with_context(|| directory.display().to_string())?;
         // Several directories may have files of the same name.
         let path = |name: &str| directory.join(name).display().to_string();

@@ -49,6 +49,8 @@ pub(crate) fn run(args: &MatchArgs) -> Result<ExitCode> {
     let imported = begin.elapsed();
     let corpus = Corpus::open(&args.dataset, args.table).map_err(|error| match error {
         error @ CorpusError::Empty { .. } => usage(error.to_string()),
+        // Shown as its source, which is therefore not in the chain of causes.
+        CorpusError::Suite(error) => error.into(),
         error => error.into(),
     })?;
     let read = begin.elapsed();

@@ -7,11 +7,13 @@ use fs_err as fs;
 use passnet_web::{FigureSeries, category, figures};
 
 use super::score::read_outcomes;
+use crate::failure::check_folder;
 use passnet_flags::PlotArgs;
 
 /// Writes one file per figure.
 pub(crate) fn run(args: &PlotArgs) -> Result<ExitCode> {
     let settings = args.es.settings();
+    check_folder(&args.out)?;
     let series = args.inputs.iter().map(|input| {
         let (outcomes, _) = read_outcomes(input)?;
         let series = FigureSeries::new(name(input), &outcomes.graphs, &settings, category);

@@ -34,7 +34,10 @@ pub(super) fn read_outcomes(input: &Path) -> Result<(Outcomes, Option<String>)> 
         return Ok((Outcomes::from_verdicts(&run.verdicts, run.header.settings.correct_at), Some(path)));
     }
     if !input.exists() {
-        return Err(usage(format!("{}: neither a run nor an evaluation log", input.display())));
+        return Err(usage(format!(
+            "{}: there is no such file or folder; name a run (`passnet bench run` writes runs) or an evaluation log",
+            input.display()
+        )));
     }
     let text = read_input_text(input)?;
     let log = read_log(&text).with_context(|| format!("{} is not a readable evaluation log", input.display()))?;

@@ -1,24 +1,21 @@
 //! `passnet study`: compilers against eager over every subgraph of a suite.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode, sync::atomic::AtomicBool};
 
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_dataset::open_suite;
 use passnet_eval::run_suite;
-use passnet_run::{archive::load_run, plain_name};
+use passnet_run::{Suite, archive::load_run, plain_name};
 use passnet_web::study::{CompilerStudy, study_markdown, study_page};
 
 use super::{
     authors::{create, write_submission},
     referee,
-    stop::prompt_stop_flag,
+    stop::resumable,
 };
 use crate::{
-    failure::{interrupted, say_how_to_continue},
+    failure::{check_folder, exit_code},
     output,
     progress::ProgressLine,
 };
@@ -26,13 +23,17 @@ use passnet_flags::StudyArgs;
 
 /// Makes the missing runs, then writes `study.md` and `study.html` into the folder.
 pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
-    let runs = match &args.suite {
-        Some(suite) => match run_compilers(args, suite)? {
-            Some(runs) => runs,
-            None => return interrupted(),
-        },
-        None => args.from.clone(),
-    };
+    check_folder(&args.out)?;
+    let Some(suite) = &args.suite else { return write_study(args, &args.from) };
+    let suite = open_suite(suite, &args.selection.selection())?;
+    resumable(|stop| match run_compilers(args, &suite, stop)? {
+        Some(runs) => write_study(args, &runs),
+        None => exit_code(false),
+    })
+}
+
+/// Compares the runs, and writes the comparison into the folder.
+fn write_study(args: &StudyArgs, runs: &[PathBuf]) -> Result<ExitCode> {
     let compilers = runs.iter().map(|run| Ok(CompilerStudy::of(&load_run(run)?))).collect::<Result<Vec<_>>>()?;
     fs::create_dir_all(&args.out)?;
     let text = study_markdown(&compilers);
@@ -44,17 +45,15 @@ pub(crate) fn run(args: &StudyArgs) -> Result<ExitCode> {
 }
 
 /// One run per compiler; `None` where it was interrupted.
-fn run_compilers(args: &StudyArgs, path: &Path) -> Result<Option<Vec<PathBuf>>> {
-    let suite = open_suite(path, &args.selection.selection())?;
-    let stop = prompt_stop_flag(say_how_to_continue)?;
+fn run_compilers(args: &StudyArgs, suite: &Suite, stop: &AtomicBool) -> Result<Option<Vec<PathBuf>>> {
     let referee = referee::start(&args.measure, args.jobs)?;
     let mut runs = Vec::new();
     for author in &args.compilers {
         let directory = args.out.join("runs").join(plain_name(&author.to_string()));
         eprintln!("{author}:");
         let line = ProgressLine::new(suite.graphs().count());
-        let submission = write_submission(create(author)?.as_mut(), &suite, &referee, &directory, &stop)?;
-        let outcome = run_suite(&referee, &suite, &submission, &directory, &stop, &|event| line.show(&event));
+        let submission = write_submission(create(author)?.as_mut(), suite, &referee, &directory, stop)?;
+        let outcome = run_suite(&referee, suite, &submission, &directory, stop, &|event| line.show(&event));
         line.finish();
         if !outcome.with_context(|| format!("run in {}", directory.display()))?.complete {
             return Ok(None);

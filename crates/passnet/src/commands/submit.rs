@@ -18,7 +18,7 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<ExitCode> {
         return Err(usage("--wait asks a board over HTTP; a folder is evaluated by `passnet board DIR --once`"));
     }
     let id = match submit(&args.bundle, &to, args.token.as_deref()) {
-        Err(error @ (SubmitError::NoBoard { .. } | SubmitError::Directory { .. })) => {
+        Err(error @ (SubmitError::NoBoard { .. } | SubmitError::Directory { .. } | SubmitError::Missing { .. })) => {
             return Err(usage(error.to_string()));
         }
         submitted => submitted?,

@@ -15,7 +15,10 @@ use passnet_flags::{FilterArgs, SplitArgs, TrajCommand, TrajDedupArgs, TrajExpor
 use passnet_record::{agent::Trajectory, counted};
 use passnet_run::Selection;
 
-use crate::{failure::usage, output};
+use crate::{
+    failure::{check_file, check_folder, usage},
+    output,
+};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &TrajCommand) -> Result<ExitCode> {
@@ -68,12 +71,14 @@ fn filter(args: &FilterArgs) -> Result<ExitCode> {
         styles: args.style.iter().copied().collect(),
         model: args.model.clone(),
     };
+    check_file(&args.out)?;
     let selector = corpus::filter(&args.inputs, criteria, &args.out)?;
     output::text(&selector.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn dedup(args: &TrajDedupArgs) -> Result<ExitCode> {
+    check_file(&args.out)?;
     let (kept, total) = corpus::dedup(&args.inputs, args.by, &args.out)?;
     output::text(&format!("{kept} of {total} kept"))?;
     Ok(ExitCode::SUCCESS)
@@ -83,6 +88,7 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
     if !(0.0..=1.0).contains(&args.validation) {
         return Err(usage(format!("--validation {}: a share is between 0 and 1", args.validation)));
     }
+    check_folder(&args.out)?;
     let mut evaluation = EvaluationTasks::default();
     for path in &args.eval_suite {
         evaluation.add(&open_suite(path, &Selection::default())?)?;
@@ -100,6 +106,7 @@ fn split(args: &SplitArgs) -> Result<ExitCode> {
 }
 
 fn export(args: &TrajExportArgs) -> Result<ExitCode> {
+    check_file(&args.out)?;
     let format = match args.format {
         TrajFormat::Openai => Format::OpenAi,
         TrajFormat::Sharegpt => Format::ShareGpt,

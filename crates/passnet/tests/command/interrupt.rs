@@ -51,8 +51,7 @@ fn a_run_that_is_interrupted_ends_and_can_be_continued() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let below = descendants(child.id());
-    let group = format!("-{}", child.id());
-    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    interrupt(&child);
     let begin = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -80,10 +79,62 @@ fn a_run_that_is_interrupted_ends_and_can_be_continued() {
     assert!(text.contains("run complete"), "{text}");
 }
 
-/// Starts `eval` with its temporary files in `home`.
+/// Starts a command with its temporary files in `home`.
+fn start_in(home: &Path, arguments: &[&str]) -> Child {
+    let mut started = command(arguments);
+    started.env("TMPDIR", home).process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
 fn start_eval(home: &Path) -> Child {
-    let mut eval = command(&["eval", "suites/demo/gpt2-gelu-tanh", "--author", "fuse", "--trials", "100000"]);
-    eval.env("TMPDIR", home).process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    start_in(home, &["eval", "suites/demo/gpt2-gelu-tanh", "--author", "fuse", "--trials", "100000"])
+}
+
+fn interrupt(child: &Child) {
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+}
+
+/// Waits until the fork server starts.
+fn wait_for_fork_server(child: &mut Child) {
+    let is_fork_server = |&pid: &u32| {
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&arguments).contains("passnet._worker.fork_server")
+    };
+    while !descendants(child.id()).iter().any(is_fork_server) {
+        assert!(child.try_wait().unwrap().is_none(), "the command ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until workers run below the fork server.
+fn wait_for_workers(child: &mut Child) {
+    while descendants(child.id()).len() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "the command ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Checks that an interrupted command exits with 1, says so once, prints no error, and leaves neither a process nor a folder.
+fn check_end(child: Child, below: &[u32], home: &Path, said: &str) {
+    let begin = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!((text.matches("interrupted").count(), text.matches(said).count()), (1, 1), "{text}");
+    assert!(!text.contains("error"), "{text}");
+    assert_eq!(left(home), 0);
+    while below.iter().any(|&pid| is_running(pid)) {
+        assert!(begin.elapsed() < BOUND, "processes are left: {below:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Interrupts a command once `wait` returns, and checks how it ends.
+fn check(home: &Path, mut child: Child, wait: fn(&mut Child), said: &str) {
+    wait(&mut child);
+    let below = descendants(child.id());
+    interrupt(&child);
+    check_end(child, &below, home, said);
 }
 
 #[test]
@@ -92,29 +143,60 @@ fn an_evaluation_that_is_interrupted_says_so_and_leaves_no_folder() {
         println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
         return;
     }
-    // While the fork server starts, and while workers run below it.
-    for processes in [1, 3] {
+    for wait in [wait_for_fork_server, wait_for_workers] {
         let home = tempfile::tempdir().unwrap();
-        let mut child = start_eval(home.path());
-        while descendants(child.id()).len() < processes {
-            assert!(child.try_wait().unwrap().is_none(), "the evaluation ended before it was interrupted");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let group = format!("-{}", child.id());
-        assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{text}");
-        assert_eq!(text.matches("interrupted").count(), 1, "{text}");
-        assert!(!text.contains("error"), "{text}");
-        assert_eq!(left(home.path()), 0);
+        check(home.path(), start_eval(home.path()), wait, "interrupted");
     }
 }
 
-/// Number of folders of evaluations.
+#[test]
+fn a_second_interrupt_of_an_evaluation_leaves_no_folder() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let mut child = start_eval(home.path());
+    // The fork server takes seconds to start, so the command has not ended when the second interrupt comes.
+    wait_for_fork_server(&mut child);
+    let below = descendants(child.id());
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(400));
+    interrupt(&child);
+    check_end(child, &below, home.path(), "interrupted");
+}
+
+#[test]
+fn a_bisection_that_is_interrupted_says_so_and_leaves_no_folder() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    for wait in [wait_for_fork_server, wait_for_workers] {
+        let home = tempfile::tempdir().unwrap();
+        let out = home.path().join("failing");
+        let bisect = ["bisect", "suites/demo/gpt2-gelu-tanh", "--author", "inductor", "--out", out.to_str().unwrap()];
+        check(home.path(), start_in(home.path(), &bisect), wait, "interrupted");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_while_the_fork_server_starts_says_how_to_continue() {
+    if std::env::var_os("PASSNET_PYTHON").is_none() {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    check(home.path(), start(home.path()), wait_for_fork_server, "run the same command again to continue");
+}
+
+/// Number of temporary folders of commands. Those of evaluations (`passnet-scratch-`) are deleted in the background, or by the next command.
 fn left(home: &Path) -> usize {
-    let names = fs::read_dir(home).unwrap().map(|entry| entry.unwrap().file_name());
-    names.filter(|name| name.to_string_lossy().starts_with("passnet-eval-")).count()
+    let names = fs::read_dir(home).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| ["passnet-eval-", "passnet-bisect-", ".tmp"].iter().any(|start| name.starts_with(start)))
+        .count()
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod matches;
 mod messages;
 mod new;
 mod paddle;
+mod paths;
 mod suites;
 mod tuning;
 mod upload;

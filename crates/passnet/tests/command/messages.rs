@@ -4,10 +4,10 @@ use std::{path::Path, process::Command};
 
 use crate::{command, repository};
 
-const TASK: &str = "suites/demo/llama-rms-norm";
+pub(crate) const TASK: &str = "suites/demo/llama-rms-norm";
 
 /// Runs the command without an interpreter; returns stdout and stderr.
-fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
+pub(crate) fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
     let output = command(arguments).env("PASSNET_PYTHON", "/nonexistent/python").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{text}");
@@ -97,7 +97,6 @@ fn wrong_and_damaged_files_are_wrong_use() {
     std::fs::create_dir(&run).unwrap();
     std::fs::write(folder.path().join("run/run.json"), "{}").unwrap();
     check(&["traj", "stats", &run], 2, &["run/trajectories.jsonl: ", missing]);
-    check(&["submit", "no/such", "--to", "http://127.0.0.1:1"], 2, &["no/such"]);
     check(&["attacks", "no/such"], 2, &["no/such: no attack suite"]);
     for address in ["nonsense", "127.0.0.1:99999"] {
         check(&["env", "serve", TASK, "--listen", address], 2, &[address, "HOST:PORT"]);

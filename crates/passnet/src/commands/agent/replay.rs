@@ -39,7 +39,10 @@ pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     }
     if trajectories.is_empty() {
         // An error, because an empty comparison would look like equal results.
-        return Err(usage("no trajectory meets the conditions"));
+        return Err(usage(format!(
+            "{}: no trajectory meets the conditions, or there is none; `passnet traj stats` counts them",
+            args.trajectories.display()
+        )));
     }
     let same = trajectories.iter().flat_map(|comparison| &comparison.calls).all(|call| call.same);
     if args.json {

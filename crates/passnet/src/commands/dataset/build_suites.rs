@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use passnet_dataset::{
     Dataset,
+    folders::check_folder,
     kernels::CountSettings,
     pipeline::{Recipe, Runners, StageProgress, build_suites, plans, training_prefixes},
     suite::{Leak, SuiteLimits, card},
@@ -23,6 +24,8 @@ use passnet_flags::BuildSuitesArgs;
 
 /// Runs all stages. A stage skips work that it finished in an earlier call.
 pub(super) fn run(args: &BuildSuitesArgs) -> Result<ExitCode> {
+    // Checked before the helpers start, which takes seconds.
+    args.samples.iter().try_for_each(|samples| check_folder(samples))?;
     let limits = args.workers.limits();
     let (annotate, prove) = (pool(Helper::Annotate, limits)?, pool(Helper::Prove, limits)?);
     let kernels = pool(Helper::KernelCounts, counting_limits(limits, args.device))?;

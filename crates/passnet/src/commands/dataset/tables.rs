@@ -17,12 +17,16 @@ use passnet_dataset::{
 use passnet_record::counted;
 
 use super::found::{report_failures, with_table};
-use crate::{failure::usage, output};
+use crate::{
+    failure::{check_folder, usage},
+    output,
+};
 use passnet_flags::{
     CurateArgs, DedupArgs, ExportArgs, FoldArgs, FoldMode, ImportArgs, PruneArgs, ReviseArgs, WithholdArgs,
 };
 
 pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
+    check_folder(&args.out)?;
     let dataset = Dataset::at(&args.out);
     let transfer = if args.tasks {
         import_tasks(&dataset, args.kind, &args.folder)?
@@ -34,6 +38,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<ExitCode> {
 
 pub(super) fn run_export(args: &ExportArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, args.table)?;
+    check_folder(&args.out)?;
     print_transfer(&dataset, &export(&dataset, args.table, &args.out)?)
 }
 

@@ -10,12 +10,13 @@ use passnet_record::{agent::Style, counted};
 
 use crate::{
     commands::{agent, referee, stop::stop_flag},
-    failure::exit_code,
+    failure::{check_folder, exit_code},
     output,
 };
 
 /// Writes all trajectories, or continues with the missing ones. Returns exit code 1 if some are still missing.
 pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
+    check_folder(&args.out)?;
     let suite = open_suite(&args.suite, &args.selection.selection())?;
     let stop = stop_flag()?;
     let evaluations = args.evaluations.unwrap_or(args.jobs);
