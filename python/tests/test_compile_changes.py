@@ -154,6 +154,47 @@ def test_all_else_is_the_models():
     assert not hasattr(passnet.compile(lambda x: x), "parameters")
 
 
+class Tempered(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self._temperature = 1.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x * 2 / self._temperature, -1)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@torch.no_grad()
+def test_attributes_whose_names_begin_with_an_underscore_are_the_models(verify: bool):
+    model = Tempered()
+    compiled = passnet.compile(model, verify=verify)
+    x = torch.randn(2, 4)
+    check(compiled, x)
+    compiled._temperature, compiled._new = 5.0, 1
+    assert model._temperature == 5.0 and model._new == 1
+    torch.testing.assert_close(compiled(x), torch.softmax(x * 2 / 5, -1))
+    with pytest.raises(AttributeError, match="cannot be replaced"):
+        compiled.model = torch.nn.Identity()
+
+
+class Pipeline:
+    """A callable object whose attributes have names of the compiled object's own."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.model, self.options, self._entries, self._lock = model, None, 3, None
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.model(x) * 2, -1)
+
+
+@torch.no_grad()
+def test_a_callable_object_may_have_attributes_of_any_name():
+    pipeline = Pipeline(torch.nn.Linear(4, 4))
+    compiled, x = passnet.compile(pipeline, verify=False), torch.randn(2, 4)
+    assert compiled.model is pipeline
+    check(compiled, x)
+
+
 class Average(torch.nn.Module):
     """Writes in ways that PyTorch does not count."""
 

@@ -214,3 +214,21 @@ def test_memory_that_a_call_fills_is_read_after_the_writes(function, freeze):
             expected = function(x)
             torch.manual_seed(seed)
             torch.testing.assert_close(compiled(x), expected)
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+@torch.no_grad()
+def test_a_part_in_inference_mode_leaves_the_state_of_the_thread_alone(freeze: bool):
+    linear = torch.nn.Linear(8, 8)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        with torch.inference_mode():
+            y = torch.relu(linear(x)) * torch.arange(8)
+        return y.clone() + torch.relu(x) * 2
+
+    x = torch.randn(3, 8)
+    compiled = passnet.compile(function, verify=False, freeze=freeze)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), function(x))
+        # With PyTorch's key of dispatch modes left on, operations without tensors that know Python fail.
+        assert "[1., 1.]" in str(torch.ones(2))

@@ -71,7 +71,13 @@ def assert_equal_results(found: Any, expected: Any) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
+# Half a minute each.
+LONG = ("segformer", "t5")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in TRANSFORMERS]
+)
 @torch.no_grad()
 def test_models_of_transformers_are_one_graph(name: str):
     torch._dynamo.reset()

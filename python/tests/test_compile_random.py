@@ -22,7 +22,8 @@ _FUZZ = Path(__file__).parents[2] / "fuzz"
     # a result of a step, and as a result of the backend. In the last one, a pass that leaves out a write which nothing reads also matches a
     # write to an argument.
     [
-        *(("compile", 1), ("static", 1), ("unverified", 77300035), ("unverified", 21546058), ("unverified", 22146019)),
+        pytest.param("compile", 1, marks=pytest.mark.long),
+        *(("static", 1), ("unverified", 77300035), ("unverified", 21546058), ("unverified", 22146019)),
         ("unverified", 999075003),
     ],
 )

@@ -81,3 +81,12 @@ def test_without_verification_nothing_is_timed(monkeypatch: pytest.MonkeyPatch):
         for _ in range(CALLS):
             compiled(torch.ones(2, 8))
     assert REASON not in compiled.report().eager
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+@torch.no_grad()
+def test_a_model_that_torch_compile_refuses_runs_as_it_is():
+    model, x = torch.jit.script(torch.nn.Linear(4, 4)), torch.randn(2, 4)
+    compiled = passnet.compile(model)
+    for _ in range(4):
+        torch.testing.assert_close(compiled(x), model(x))

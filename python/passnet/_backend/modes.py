@@ -126,6 +126,11 @@ def enters_mode(graph: torch.fx.Graph) -> bool:
     return any(_change(node) for node in graph.nodes)
 
 
+def changes_mode(node: torch.fx.Node) -> bool:
+    """Returns whether a call enters or leaves a mode."""
+    return _change(node) != 0
+
+
 def _change(node: torch.fx.Node) -> int:
     """Returns 1 for a call that enters a mode, -1 for a call that leaves a mode, else 0."""
     name = _name(node)

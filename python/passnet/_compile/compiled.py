@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -25,13 +24,14 @@ from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
 from passnet._compile.graphs import Pool
 from passnet._compile.inference import build_inference
-from passnet._compile.methods import CHAINED, caller_of, is_method
+from passnet._compile.methods import caller_of
 from passnet._compile.options import Options
 from passnet._compile.outside import Changing, reason_outside
 from passnet._compile.registry import watch
 from passnet._compile.report import CompileReport
+from passnet._compile.standin import StandIn
 from passnet._compile.training import build_training
-from passnet._compile.uncaptured import run_uncaptured
+from passnet._compile.uncaptured import RefusedError, run_uncaptured
 from passnet._passes.load import Pass
 from passnet._warning import warn
 from passnet.kernels._errors import is_fatal
@@ -43,7 +43,7 @@ _RETRIES = 1
 _capturing = threading.RLock()
 
 
-class Compiled:
+class Compiled(StandIn):
     """A model with compiled calls. A call that cannot be compiled runs the model itself.
 
     Parameters may change in place at any time, for example by an optimiser or `load_state_dict`. Each call also notices assigned
@@ -68,10 +68,12 @@ class Compiled:
         self._is_stale = False
         self._warned: set[str] = set()
         self._changing = Changing()
+        # Assigned last: later assignments of other names are those of the model (`StandIn`).
         self._caller: torch.nn.Module | None = None
         if isinstance(model, torch.nn.Module):
             watch(model, self, Compiled._changed)
-        functools.update_wrapper(self, model.forward if isinstance(model, torch.nn.Module) else model)
+        # Without the attributes of a callable object or a function, which may be called `model` like one of this object.
+        functools.update_wrapper(self, model.forward if isinstance(model, torch.nn.Module) else model, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Within a capture by Dynamo, the model itself runs, so that guards are not captured.
@@ -82,69 +84,6 @@ class Compiled:
             if result is not MISS:
                 return result
         return self._other_call(args, kwargs)
-
-    @property
-    def __class__(self) -> type:
-        """The class of the model if the model is a module: `isinstance` holds, and other modules register this object as a submodule.
-
-        Parameters and names in `state_dict` are those of the model without compilation. `type(...)` is `Compiled`.
-        """
-        model = self.__dict__.get("model")
-        return type(model) if isinstance(model, torch.nn.Module) else type(self)
-
-    # Not `__reduce__`: `object.__reduce_ex__` looks `__reduce__` up in `__class__`.
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """Copies and pickles have the model and the options, but no compiled graphs."""
-        return type(self), (self.model, self.options)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model!r})"
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *dir(self.model)})
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self.model, name)
-
-    def __getattr__(self, name: str) -> Any:
-        """Returns an attribute of the model: parameters, `state_dict`, submodules. `to` and the like change the model and return this object.
-
-        Methods of the model's class that call the model, such as `generate`, call this object instead.
-        """
-        # Before `__init__`, for example while a copy is made, there is no model.
-        if name.startswith("__") or "model" not in self.__dict__:
-            raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`")
-        value = getattr(self.model, name)
-        if not isinstance(self.model, torch.nn.Module):
-            return value
-        if is_method(self.model, name, value):
-            return types.MethodType(value.__func__, self._as_caller())
-        if name not in CHAINED:
-            return value
-
-        @functools.wraps(value)
-        def chained(*args: Any, **kwargs: Any) -> Any:
-            result = value(*args, **kwargs)
-            return self if result is self.model else result
-
-        return chained
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_own = name.startswith("_") or name in ("model", "options")
-        if is_own or not isinstance(self.model, torch.nn.Module):
-            object.__setattr__(self, name, value)
-        else:
-            setattr(self.model, name, value)
-
-    def __getitem__(self, key: Any) -> Any:
-        """Returns a part of a model such as `torch.nn.Sequential`, by number or name."""
-        return self.model[key]
-
-    def __len__(self) -> int:
-        return len(self.model)
-
-    def __bool__(self) -> bool:
-        return not hasattr(self.model, "__len__") or len(self.model) > 0
 
     def report(self) -> CompileReport:
         """Returns the regions of each kind of call with their times, and the calls that PyTorch ran. Print it, or take `as_dict()`."""
@@ -347,9 +286,13 @@ class Compiled:
             self._retries += 1
             self._count(f"not one graph, tried again at the next call: {reason}")
             return
-        self._count(f"not one graph, run by torch.compile: {reason}")
         if self._dynamo is None:
-            self._dynamo = run_uncaptured(self.model, self._known, self.options, self._store, self._prefer_model)
+            try:
+                self._dynamo = run_uncaptured(self.model, self._known, self.options, self._store, self._prefer_model)
+            except RefusedError as error:
+                self._refused = self._left("failed", f"not one graph, and {error}")
+                return
+        self._count(f"not one graph, run by torch.compile: {reason}")
 
     def _prefer_model(self, reason: str, entry: Entry) -> None:
         """Adds an entry that runs the model for a kind of call that is not one graph."""

@@ -11,6 +11,7 @@ import torch.fx
 
 from passnet._backend.compare import difference
 from passnet._backend.effects import Recorder
+from passnet._backend.modes import changes_mode
 from passnet._compile.capture import Captured
 
 # A larger constant is folded only if it has at most twice the bytes of the values that it is computed from.
@@ -90,7 +91,8 @@ class _Finder(torch.fx.Interpreter):
         self._versions: dict[torch.fx.Node, int] = {}
 
     def run_node(self, node: torch.fx.Node) -> Any:
-        is_call = node.op in ("call_function", "call_method")
+        # Inference mode restores PyTorch's state of the thread as it was at its begin, so it must not begin under a recorder that ends before.
+        is_call = node.op in ("call_function", "call_method") and not changes_mode(node)
         if not is_call or any(source not in self.values for source in node.all_input_nodes):
             # All known values, not only the arguments of the node: the node may write to them through an unknown alias.
             with self._writes(node, [part for value in self.values.values() for part in _parts(value)]) as written:

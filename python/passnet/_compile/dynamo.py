@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torch._dynamo
+from torch._dynamo import guards as dynamo_guards
 
 # Some releases of Dynamo write `x.add_(y, alpha=0.1)` and `x.addcdiv_(y, z, value=0.1)` as several operations, each of which rounds.
 _DECOMPOSITIONS = "enable_dynamo_decompositions"
@@ -20,3 +21,10 @@ def call_captured(
     """Calls a function under Dynamo as one graph of fixed sizes, with its operations as they are written. Returns its result."""
     with torch._dynamo.config.patch(AS_WRITTEN):
         return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)
+
+
+def functions_of_guards() -> dict[str, Any]:
+    """Returns the functions that the names of guards call, by name."""
+    # Before PyTorch 2.9 these functions are in a dictionary.
+    make = getattr(dynamo_guards, "_get_closure_vars", None)
+    return dict(make() if make is not None else getattr(dynamo_guards, "CLOSURE_VARS", {}))

@@ -21,11 +21,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._dynamo import guards as dynamo_guards
 from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._guards import TracingContext
 from torch.nn.modules import module as nn_module
 
+from passnet._compile.attributes import OF_ABSENCE, check_attribute_of_argument, check_guard_on_argument
+from passnet._compile.dynamo import functions_of_guards
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
 
@@ -38,7 +39,6 @@ _GETATTR = re.compile(r"getattr\((.*), '([^']*)'\)")
 _OF_KEYS = ("DICT_CONST_KEYS", "DICT_KEYS", "DICT_KEYS_MATCH", "MAPPING_KEYS_CHECK")
 _OF_SIZE = (*_OF_KEYS, "EMPTY_NN_MODULE_HOOKS_DICT", "SEQUENCE_LENGTH", "LIST_LENGTH")
 _OF_MEMBER = ("DICT_CONTAINS", "DICT_NOT_CONTAINS", "SET_CONTAINS", "SET_NOT_CONTAINS")
-_OF_ABSENCE = ("NOT_PRESENT_IN_GENERIC_DICT", "HASATTR")
 _OF_CLASS = ("ID_MATCH", "CLASS_MATCH")
 _OF_FUNCTION = ("ID_MATCH", "CLOSURE_MATCH", "FUNCTION_MATCH")
 _OF_VALUE = ("CONSTANT_MATCH", "EQUALS_MATCH")
@@ -102,13 +102,6 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
     return reader.facts
 
 
-def _dynamos_functions() -> dict[str, Any]:
-    """Returns the functions that the names of guards call, by name."""
-    # Before PyTorch 2.9 these functions are in a dictionary.
-    make = getattr(dynamo_guards, "_get_closure_vars", None)
-    return dict(make() if make is not None else getattr(dynamo_guards, "CLOSURE_VARS", {}))
-
-
 class _Reader:
     """Resolves names of guards, such as `L['model']._modules['drop'].p`, and notes facts about the objects on the path."""
 
@@ -131,9 +124,10 @@ class _Reader:
             return
         value = self._find(name)
         if name in self.given:
+            check_guard_on_argument(name, value, kind, keywords, self._find)
             self._note_place(self._find(name.removesuffix(_OFFSET)), value)
             return
-        if value is _ABSENT and kind in _OF_ABSENCE and self._note_missing(name):
+        if value is _ABSENT and kind in OF_ABSENCE and self._note_missing(name):
             return
         if value is _ABSENT:
             value = self._evaluated(name)
@@ -143,7 +137,7 @@ class _Reader:
                 self._note_keys(value, len(value))
         elif kind in _OF_MEMBER and "key" in keywords:
             self._note_member(value, keywords["key"])
-        elif kind in _OF_ABSENCE:
+        elif kind in OF_ABSENCE:
             self.note_size(getattr(value, "__dict__", None))
         elif kind in _OF_VALUE and not isinstance(value, _FIXED):
             self._note_content(value)
@@ -309,7 +303,7 @@ class _Reader:
         if "L['args']" in name or "L['kwargs']" in name:
             return None
         # A copy, because Dynamo removes its own entries from the scope after the capture.
-        scope = {**_dynamos_functions(), "L": self.roots, "G": dict(self.scope)}
+        scope = {**functions_of_guards(), "L": self.roots, "G": dict(self.scope)}
         try:
             code = compile(name, "<guard>", "eval")
             read: Callable[[], Any] = functools.partial(eval, code, scope)
@@ -358,6 +352,8 @@ class _Reader:
         if owner is _ABSENT:
             return _ABSENT
         values = getattr(owner, "__dict__", None)
+        if not is_noted:
+            check_attribute_of_argument(owner, name)
         # The dictionary of a `threading.local` belongs to one thread.
         if is_noted and isinstance(values, dict) and name in values and not isinstance(owner, threading.local):
             if name not in _OF_MODULES:

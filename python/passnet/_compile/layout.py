@@ -186,6 +186,9 @@ class Code:
                     self.containers.append(path)
                 yield f"type({path}) is {self.name(kind)}"
                 yield f"[*{path}] == {[key for key, _ in items]!r}"
+                if any(type(key) is int for key, _ in items):
+                    # 1, 1.0 and True are equal.
+                    yield f"all(type(key) in (str, int) for key in {path})"
                 for key, item in items:
                     yield from self.checks(item, f"{path}[{key!r}]", leaves)
             case Instance(kind, items):
@@ -193,7 +196,7 @@ class Code:
                 number = len(self.objects)
                 self.objects.append(f"a{number}")
                 yield f"type(o{number} := {path}) is {self.name(kind)}"
-                yield f"(a{number} := o{number}.__dict__).keys() == {self.name({name for name, _ in items})}"
+                yield f"[*(a{number} := o{number}.__dict__)] == {[name for name, _ in items]!r}"
                 for name, item in items:
                     yield from self.checks(item, f"a{number}[{name!r}]", leaves)
             case Given(number):

@@ -18,7 +18,9 @@ from passnet._compile.entry import MISS, Entry
 from passnet._compile.frames import without_errors
 from passnet._compile.options import Options
 from passnet._passes.load import Pass
+from passnet._summary import message_and_line
 from passnet.backend import Backend
+from passnet.kernels._errors import is_fatal
 
 # Dynamo compiles in the first calls of a kind. After these, so many calls of each side are timed.
 _FIRST, _ROUNDS = 3, 9
@@ -29,16 +31,26 @@ REASON = "run by torch.compile, calls of a kind are slower than the model, which
 Lost = Callable[[str, Entry], None]
 
 
+class RefusedError(Exception):
+    """PyTorch refuses to compile a model. For example, it is a module of TorchScript."""
+
+
 def run_uncaptured(
     model: Callable[..., Any], known: Sequence[Pass], options: Options, store: Store, lost: Lost
 ) -> Callable[..., Any]:
     """Returns a function that computes calls of a model that is not one graph.
 
-    `lost` gets a reason and an entry once for each kind of call that is faster without `torch.compile`.
+    `lost` gets a reason and an entry once for each kind of call that is faster without `torch.compile`. Raises `RefusedError` if
+    `torch.compile` refuses the model.
     """
     backend = Backend([], falls_back=True, verify=options.verify, store=store, author=options.author is not None)
     backend.passes = list(known)
-    run = without_errors(torch.compile(model, backend=backend))
+    try:
+        run = without_errors(torch.compile(model, backend=backend))
+    except Exception as error:
+        if is_fatal(error):
+            raise
+        raise RefusedError(f"torch.compile refuses it: {message_and_line(error)}") from error
     return Timed(model, run, lost) if options.verify else run
 
 
