@@ -32,7 +32,14 @@ from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import drop_omitted, regions_of
 from passnet._backend.report import GraphReport, Report
-from passnet._backend.sharing import escape_together, left_to_pytorch, share_storages, written_inputs
+from passnet._backend.sharing import (
+    SPLITS,
+    escape_together,
+    left_to_pytorch,
+    share_storages,
+    splits_written_input,
+    written_inputs,
+)
 from passnet._backend.sizes import Sized, SizesReport, has_symbols
 from passnet._backend.stages import Stages
 from passnet._backend.step import CheckedSteps
@@ -156,6 +163,9 @@ class Backend:
         if share_storages(example_inputs, written):
             # AOTAutograd compiles for this sharing only, and gives wrong results for separate arguments.
             graph.not_authored = "a gradient is required, and an input that is written to shares memory with another"
+            return module.forward
+        if splits_written_input(module.graph):
+            graph.not_authored = f"a gradient is required, and {SPLITS}"
             return module.forward
         stages = Stages([], self.store or Store.default(), verify=self.verify)
         try:

@@ -136,3 +136,22 @@ def test_a_pass_that_matches_an_item_of_a_tuple():
         for _ in range(3):
             assert _described(compiled) == _described(function)
     torch._dynamo.reset()
+
+
+_HELD_TWICE: dict[str, Call] = {
+    "list": lambda x: (lambda parts: {"a": parts, "b": parts})([torch.relu(x) * 2]),
+    "dictionary": lambda x: (lambda parts: {"a": parts, "b": (parts,)[0]})({"key": torch.relu(x) * 2}),
+    "empty list": lambda x: (lambda parts: {"a": parts, "b": parts, "c": torch.relu(x) * 2})([]),
+}
+
+
+@pytest.mark.parametrize("name", [*_HELD_TWICE])
+@torch.no_grad()
+def test_a_result_that_holds_one_container_twice(name: str):
+    compiled = passnet.compile(_HELD_TWICE[name], verify=False)
+    for _ in range(3):
+        x = torch.randn(3, 4)
+        result = compiled(x)
+        assert result["a"] is result["b"]
+        torch.testing.assert_close(result, _HELD_TWICE[name](x))
+    torch._dynamo.reset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import warnings
 import weakref
 from typing import Any
 
@@ -190,9 +191,51 @@ class Pipeline:
 @torch.no_grad()
 def test_a_callable_object_may_have_attributes_of_any_name():
     pipeline = Pipeline(torch.nn.Linear(4, 4))
-    compiled, x = passnet.compile(pipeline, verify=False), torch.randn(2, 4)
+    with pytest.warns(RuntimeWarning, match="Pipeline has attributes that `passnet.compile` hides: `options`;"):
+        compiled, x = passnet.compile(pipeline, verify=False), torch.randn(2, 4)
     assert compiled.model is pipeline
     check(compiled, x)
+
+
+class Stateful(torch.nn.Module):
+    """Has methods with names of the compiled object's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count, self.options = 0, torch.nn.Linear(4, 4)
+
+    def reset(self) -> None:
+        self.count = 0
+
+    def report(self) -> int:
+        return self.count
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.options(x)) * 2 + self.count
+
+
+@torch.no_grad()
+def test_a_warning_names_the_attributes_that_the_compiled_object_hides():
+    model = Stateful()
+    with pytest.warns(RuntimeWarning, match="Stateful .*: `options`, `report`, `reset`; .* `compiled.model`") as warned:
+        compiled = passnet.compile(model, verify=False)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        copy.deepcopy(compiled)
+    x = torch.randn(2, 4)
+    compiled.count = 3
+    check(compiled, x)
+    compiled.model.reset()
+    check(compiled, x)
+    assert compiled.model.report() == 0
+
+
+def test_models_without_such_attributes_are_compiled_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (net(), torch.nn.Sequential(torch.nn.ReLU()), torch.relu, lambda x: x):
+            passnet.compile(model)
 
 
 class Average(torch.nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 
 import pytest
 import torch
@@ -149,3 +150,28 @@ def test_a_step_with_a_checkpoint_is_not_compared(monkeypatch: pytest.MonkeyPatc
             call(x).square().sum().backward()
             gradients.append(model.linear.weight.grad.clone())
         torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("how", ["compile", "unverified", "backend"])
+@pytest.mark.parametrize(
+    "view",
+    [lambda z: z.unbind(0)[1], lambda z: z.chunk(2)[1][0], lambda z: z.split([1, 3])[1].view(-1)],
+    ids=["unbind", "chunk", "split"],
+)
+def test_a_result_that_is_one_of_several_views_of_a_written_argument(view, how: str):
+    """AOTAutograd returns a copy."""
+
+    def function(x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        z.index_add_(0, torch.tensor([0, 1, 0]), x.sigmoid() * 2)
+        return view(z)
+
+    torch._dynamo.reset()
+    compilers = {"compile": passnet.compile, "unverified": functools.partial(passnet.compile, verify=False)}
+    compiled = compilers.get(how, functools.partial(torch.compile, backend="passnet"))(function)
+    for _ in range(3):
+        x, z = torch.randn(3, 8, requires_grad=True), torch.randn(4, 8)
+        own = z.clone()
+        found, expected = compiled(x, own), function(x, z)
+        torch.testing.assert_close(found, expected)
+        assert found.untyped_storage()._cdata == own.untyped_storage()._cdata
+        torch.testing.assert_close(*(torch.autograd.grad(result.sum(), x) for result in (found, expected)))

@@ -29,6 +29,9 @@ _DROPOUTS = frozenset(
 _WHOLE_DROPOUTS = frozenset(
     getattr(torch.nn.functional, name) for name in ("dropout", "alpha_dropout", "feature_alpha_dropout")
 )
+SPLITS = "a result is one of several views of an input that is written to"
+"""Reason why AOTAutograd does not compile a graph for which `splits_written_input` holds."""
+
 _IN_PLACE = frozenset(f"i{name}" for name in IN_PLACE_OPERATORS)
 
 
@@ -194,6 +197,29 @@ def share_storages(values: Sequence[Any], written: Sequence[int]) -> bool:
     """Returns whether a value at the places `written` has the storage of another value."""
     storages = [_memory_of(value) for value in values]
     return any(storages[place] is not None and storages.count(storages[place]) > 1 for place in written)
+
+
+def splits_written_input(graph: torch.fx.Graph) -> bool:
+    """Returns whether a result is one of several views, as of `chunk` or `unbind`, of an input that the graph writes to.
+
+    If it needs a gradient, AOTAutograd returns a copy of such a view. A later change of the view would not reach the input.
+    """
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    memory = {_memory(places[place]) for place in written_inputs(graph)} - {None}
+    waiting = [node for node in graph.output_node().all_input_nodes if _memory(node) in memory]
+    seen = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        if (
+            node.target is operator.getitem
+            and isinstance(node.args[0], torch.fx.Node)
+            and _memory(node.args[0]) is None
+        ):
+            return True
+        fresh = {source for source in node.all_input_nodes if _memory(source) in memory} - seen
+        seen |= fresh
+        waiting += fresh
+    return False
 
 
 def _write_targets(node: torch.fx.Node) -> list[torch.fx.Node]:

@@ -79,7 +79,7 @@ class Step:
         ours = self.take(compiled)
         reason = difference([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], ())
         if reason is None or isinstance(reason, Inexact):
-            reason = other_sharing(ours[0], theirs[0]) or reason
+            reason = other_sharing(self._results_and_written(ours), self._results_and_written(theirs)) or reason
         if not isinstance(reason, Inexact):
             return reason
         try:
@@ -87,6 +87,10 @@ class Step:
         except Exception:  # An operator may raise any exception for a dtype that it does not support.
             return reason
         return None if is_as_precise(ours, theirs, exact) else reason
+
+    def _results_and_written(self, taken: tuple[list[Any], list[Any]]) -> list[Any]:
+        results, others = taken
+        return [*results, *others[len(others) - len(self.written) :]]
 
     def _given_gradients(self, ends: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Returns gradients of the results. They are the same in all steps."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from passnet._compile.compiled import Compiled
 from passnet._compile.keywords import suggests_keywords
+from passnet._compile.methods import warn_of_hidden
 from passnet._compile.options import DEFAULT_LIMIT, Options, Paths
 
 
@@ -55,4 +56,6 @@ def compile(
         limit=limit,
     )
     # A compiled model is not compiled twice: its model is compiled again with these options.
-    return Compiled(model.model if type(model) is Compiled else model, options)
+    compiled = Compiled(model.model if type(model) is Compiled else model, options)
+    warn_of_hidden(compiled.model)
+    return compiled

@@ -8,6 +8,12 @@ from typing import Any
 
 import torch
 
+from passnet._warning import warn
+
+# Names that mean the compiled object's own method or attribute. `model` is left out, because most language models have a part of this
+# name, and code that reads an attribute of the part from the whole model fails with a message.
+_OWN = ("options", "refresh", "report", "reset")
+
 # Methods of modules that return the module.
 CHAINED = frozenset({"apply", "bfloat16", "cpu", "cuda", "double", "float", "half"})
 CHAINED |= {"requires_grad_", "share_memory", "to", "to_empty", "type"}
@@ -51,3 +57,14 @@ def is_method(model: torch.nn.Module, name: str, value: Any) -> bool:
     """Returns whether an attribute is a method that the model's class defines, other than `forward` and the methods of `torch.nn.Module`."""
     is_bound = isinstance(value, types.MethodType) and value.__self__ is model
     return is_bound and name != "forward" and not hasattr(torch.nn.Module, name)
+
+
+def warn_of_hidden(model: Callable[..., Any]) -> None:
+    """Warns of attributes that the compiled object hides by its own: `compiled.reset()` would not reset the state of the model."""
+    # `dir`, because `getattr` would run the code of properties. Modules list their submodules, parameters and buffers there.
+    names = dir(model)
+    hidden = [f"`{name}`" for name in _OWN if name in names]
+    if hidden:
+        kind = getattr(model, "__qualname__", type(model).__name__)
+        advice = "on the compiled object, these names mean PassNet's own; for those of the model, use the model or `compiled.model`"
+        warn(f"{kind} has attributes that `passnet.compile` hides: {', '.join(hidden)}; {advice}")

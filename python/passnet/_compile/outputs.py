@@ -45,6 +45,7 @@ def output_layouts(
         name = "an argument" if owner is None else f"a `{owner.__name__}`"
         raise NotCapturedError(f"{change[0]} of {name} {change[1]} after each call", growing=owner)
     given = {id(container) for container in containers_of(arguments)}
+    seen: dict[int, Any] = {}
 
     def leaf(tensor: torch.Tensor) -> Layout:
         if id(tensor) not in numbers:
@@ -52,8 +53,13 @@ def output_layouts(
         return Leaf(numbers[id(tensor)])
 
     def layout(value: Any, made: Any) -> Layout:
-        if any(id(container) in given for container in containers_of(value, objects)):
-            raise NotCapturedError("the result contains a list or dictionary that is an argument")
+        for container in containers_of(value, objects):
+            if id(container) in given:
+                raise NotCapturedError("the result contains a list or dictionary that is an argument")
+            # An entry would make two, and a caller that changes one of them would not see the change in the other.
+            if id(container) in seen:
+                raise NotCapturedError("the result contains one list or dictionary twice")
+            seen[id(container)] = container
         return layout_of(value, leaf, Instances(made, objects))
 
     output = layout(result, result)

@@ -13,6 +13,7 @@ from passnet._backend.cache import Store
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._backend.regions import fork_random
 from passnet._backend.saved_tensors import without_hooks
+from passnet._backend.sharing import SPLITS, splits_written_input
 from passnet._backend.stages import Stages
 from passnet._backend.step import Step
 from passnet._backend.stopwatch import compare_times
@@ -37,8 +38,8 @@ def build_training(
     stages = Stages(known, store, author=options.author is not None, verify=options.verify)
     plain: Run = keeps_modes(captured.module.forward, captured.module.graph)
     run = plain
-    if shares_written_memory(captured):
-        report.left = REASON
+    if shares_written_memory(captured) or splits_written_input(captured.module.graph):
+        report.left = REASON if shares_written_memory(captured) else SPLITS
         return _with_state(run, captured.state), report
     try:
         step = Step(captured.example, captured.mutated)
