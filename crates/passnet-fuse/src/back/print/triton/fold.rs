@@ -52,7 +52,7 @@ impl TritonPrinter<'_> {
         }
         self.indent -= 1;
         self.names = outside;
-        self.places.leave(places);
+        self.places = places;
         self.known_conditions.clear();
         for statement in statements {
             if let Statement::Reduce { tensor, fold, .. } = statement {

@@ -23,8 +23,8 @@ pub(super) struct Places {
 }
 
 impl Places {
+    /// Finds the shared parts of the indices that a stage loads from, stores to and compares.
     pub(super) fn of(arena: &Arena, stage: &Stage, roots: &[ExprId]) -> Self {
-        // Parts that differ in the constant only are equal here, and each is counted once for every constant.
         let mut indices = BTreeSet::new();
         for id in arena.reachable(roots) {
             arena.for_each_index(id, &mut |index| {
@@ -37,6 +37,7 @@ impl Places {
                 indices.insert(at.clone());
             }
         }
+        // Indices that differ only in the constant share a sum, which is counted once for each of them.
         let mut sums: BTreeMap<Index, usize> = BTreeMap::new();
         for index in &indices {
             *sums.entry(without_constant(index)).or_default() += 1;
@@ -57,11 +58,6 @@ impl Places {
         let shared =
             counted.filter(|(part, count)| *count > 1 && is_worth_a_name(part)).map(|(part, _)| part).collect();
         Self { shared, names: BTreeMap::new() }
-    }
-
-    /// Forgets the names that were given since `outside`, at the end of a loop.
-    pub(super) fn leave(&mut self, outside: Self) {
-        *self = outside;
     }
 
     /// Forgets all names, because the variables have other meanings now.
