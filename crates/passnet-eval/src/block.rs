@@ -9,10 +9,9 @@ use std::{
     os::unix::fs::FileExt as _,
 };
 
+use passnet_inputs::{AllInputs, Content, GraphFacts, InputError, byte_size, fill_among};
 use passnet_record::{Layout, TensorMeta, WorkerRequest};
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
-
-use passnet_inputs::{AllInputs, Content, GraphFacts, InputError, byte_size, fill_among};
 
 /// Alignment of each tensor inside a block, in bytes. PyTorch's CPU allocator has the same alignment, so vector loads take as long as
 /// they do outside the referee.

@@ -10,8 +10,8 @@
 //!            zygote (fork server, Python) -> workers (docs/reference/worker-protocol.md)
 //! ```
 //!
-//! `docs/reference/referee.md` describes the steps and their reasons. `passnet-inputs`
-//! makes the values of inputs, and `passnet-compare` compares those of outputs.
+//! `docs/reference/referee.md` describes the steps and their reasons. `passnet-inputs` makes the values of inputs, and `passnet-compare`
+//! compares those of outputs.
 //!
 //! ```no_run
 //! use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings};

@@ -5,9 +5,9 @@
 //! value of an earlier call, and results cannot be taken from earlier calls. Between the calls, the workers compute the copies and sums
 //! in the same tensors.
 
-use passnet_inputs::{ADDENDS, Content, InputError, Parts, Stream, ValueBounds, fill, fill_timed};
 use std::{fs::File, io, os::fd::AsFd as _, time::Instant};
 
+use passnet_inputs::{ADDENDS, Content, InputError, Parts, Stream, ValueBounds, fill, fill_timed};
 use passnet_record::{Addend, DType, Layout, Pool, TensorMeta, Windows, WorkerRequest, add};
 
 use crate::{

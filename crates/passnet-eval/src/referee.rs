@@ -1,6 +1,5 @@
 //! One evaluation: a candidate, a graph, a verdict. `docs/reference/referee.md` describes the steps and their reasons.
 
-use passnet_inputs::Content;
 use std::{
     io,
     path::Path,
@@ -9,6 +8,7 @@ use std::{
 };
 
 use passnet_graph::Graph;
+use passnet_inputs::Content;
 use passnet_record::{
     ContentId, Cost, Depth, Device, Evidence, ExecutionPath, Fingerprint, GraphId, PassDirectory, Profile, Reason,
     Remark, RunSettings, SCHEMA_VERSION, Status, TracedPattern, Verdict,

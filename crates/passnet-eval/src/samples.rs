@@ -1,9 +1,8 @@
 //! Comparison of a few elements of many timed calls. Without it, a candidate that skips its work in some calls would rarely be found,
 //! because the outputs of only one call per block are kept.
 
-use passnet_record::{DType, OutputValue, SampleRule, SampledOutput};
-
 use passnet_compare::compare;
+use passnet_record::{DType, OutputValue, SampleRule, SampledOutput};
 
 use crate::{schedule::BlockPlan, worker::Returned};
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use passnet_record::{CacheMode, Mode, RunSettings};
-
 use passnet_inputs::Stream;
+use passnet_record::{CacheMode, Mode, RunSettings};
 
 /// Intended total time of the calls of a block. A request and its reply take tens of microseconds. This must be a small share, because
 /// the referee compares the times of blocks of both sides.

@@ -1,8 +1,7 @@
 //! Default settings of runs, by mode.
 
-use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings, Weights};
-
 use passnet_inputs::Content;
+use passnet_record::{CacheMode, Device, ExecutionPath, Mode, RunSettings, Weights};
 
 /// Tolerance that a correct graph has to reach. Eager mode rounds intermediate values of 16-bit types after each operation, while honest
 /// fusion keeps them in float32. This difference fails at -5, whose absolute term is 1e-5, and passes at -2. AS weighs each tolerance

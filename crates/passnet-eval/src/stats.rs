@@ -1,9 +1,8 @@
 //! Order statistics of trial times, and confidence intervals of ratios of two medians.
 
+use passnet_inputs::Stream;
 use passnet_record::{RatioInterval, SideTiming};
 use passnet_score::median;
-
-use passnet_inputs::Stream;
 
 /// Confidence level of all intervals.
 const CONFIDENCE: f64 = 0.95;

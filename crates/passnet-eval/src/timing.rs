@@ -3,12 +3,12 @@
 //! A round is one block of consecutive trials per side. The order of sides alternates from round to round (A B, B A, A B ...), so that a
 //! drift of the machine affects both sides equally. Each call sees a separate content, and the outputs of any timed call may be compared.
 
-use passnet_inputs::Stream;
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
+use passnet_inputs::Stream;
 use passnet_record::{Mode, RunSettings, SampleRule, SampledOutput, WorkerReply, WorkerRequest};
 
 use crate::{

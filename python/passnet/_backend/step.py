@@ -89,6 +89,7 @@ class Step:
         return None if is_as_precise(ours, theirs, exact) else reason
 
     def _results_and_written(self, taken: tuple[list[Any], list[Any]]) -> list[Any]:
+        """Returns the results of a step and the written arguments, without the gradients."""
         results, others = taken
         return [*results, *others[len(others) - len(self.written) :]]
 

@@ -91,7 +91,8 @@ class _Finder(torch.fx.Interpreter):
         self._versions: dict[torch.fx.Node, int] = {}
 
     def run_node(self, node: torch.fx.Node) -> Any:
-        # Inference mode restores PyTorch's state of the thread as it was at its begin, so it must not begin under a recorder that ends before.
+        # The end of inference mode restores the state that PyTorch had at its beginning. Under a recorder, that state would include the
+        # recorder, which has ended by then.
         is_call = node.op in ("call_function", "call_method") and not changes_mode(node)
         if not is_call or any(source not in self.values for source in node.all_input_nodes):
             # All known values, not only the arguments of the node: the node may write to them through an unknown alias.

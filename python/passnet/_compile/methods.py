@@ -10,8 +10,8 @@ import torch
 
 from passnet._warning import warn
 
-# Names that mean the compiled object's own method or attribute. `model` is left out, because most language models have a part of this
-# name, and code that reads an attribute of the part from the whole model fails with a message.
+# Names that mean the compiled object's own method or attribute. `model` is left out: most language models have a part of this name, and
+# a warning for each of them would be noise.
 _OWN = ("options", "refresh", "report", "reset")
 
 # Methods of modules that return the module.

@@ -38,8 +38,11 @@ def build_training(
     stages = Stages(known, store, author=options.author is not None, verify=options.verify)
     plain: Run = keeps_modes(captured.module.forward, captured.module.graph)
     run = plain
-    if shares_written_memory(captured) or splits_written_input(captured.module.graph):
-        report.left = REASON if shares_written_memory(captured) else SPLITS
+    if shares_written_memory(captured):
+        report.left = REASON
+    elif splits_written_input(captured.module.graph):
+        report.left = SPLITS
+    if report.left:
         return _with_state(run, captured.state), report
     try:
         step = Step(captured.example, captured.mutated)

@@ -1,8 +1,8 @@
 //! Census: records the kernels that ran, and tests whether the result needs the kernels of the pass.
 
-use passnet_inputs::Content;
 use std::{iter::zip, slice::from_ref};
 
+use passnet_inputs::Content;
 use passnet_record::{Status, Watch, WatchFinding, WorkerNote};
 
 use super::{

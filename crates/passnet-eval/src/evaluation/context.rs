@@ -1,6 +1,5 @@
 //! State of one evaluation, and the functions that its steps share.
 
-use passnet_inputs::{Construction, Content, GraphFacts, byte_size};
 use std::{
     ops::Range,
     os::fd::AsFd as _,
@@ -9,6 +8,7 @@ use std::{
 };
 
 use passnet_graph::MemoryUse;
+use passnet_inputs::{Construction, Content, GraphFacts, byte_size};
 use passnet_record::{
     CandidateSpec, Cost, Depth, Evidence, LoadReport, Mode, OutputComparison, Remark, Status, Timing, Watch, Weights,
     WorkerReply, WorkerRequest,

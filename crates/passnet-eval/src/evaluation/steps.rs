@@ -1,8 +1,8 @@
 //! The steps of one evaluation, from forking workers to the last measurement.
 
-use passnet_inputs::Content;
 use std::time::Instant;
 
+use passnet_inputs::Content;
 use passnet_record::{CandidateSpec, Depth, Remark, Status, UsagePair, WorkerReply, WorkerRequest};
 
 use super::{

@@ -1,8 +1,8 @@
 //! Reasons to stop an evaluation.
 
-use passnet_inputs::Content;
 use std::io;
 
+use passnet_inputs::Content;
 use passnet_record::Status;
 
 use crate::{

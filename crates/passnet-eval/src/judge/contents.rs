@@ -1,9 +1,9 @@
 //! Judgement of rounds with adversarial contents.
 
-use passnet_compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded, with_independent};
-use passnet_inputs::Content;
 use std::borrow::Cow;
 
+use passnet_compare::{Exceptional, LooseFailure, LooseTerms, compare, loosely_close, rounded, with_independent};
+use passnet_inputs::Content;
 use passnet_record::{ReasonDetail, Status};
 
 use super::{

@@ -1,8 +1,7 @@
+use passnet_inputs::Content;
 use passnet_record::{DType, Layout, OutputValue, Outputs, Status, TensorMeta, TensorValue};
 
 use super::*;
-use passnet_inputs::Content;
-
 use crate::{block::InputBlock, worker::Returned};
 
 fn tensor(name: &str, values: &[f32], shape: &[u64], offset: u64) -> (OutputValue, Layout, Vec<u8>) {

@@ -1,11 +1,12 @@
 //! Judgement of outputs of timed calls.
 
+use passnet_compare::{against_float64, compare};
+
 use super::{
     pairs::Pair,
     vanishing::{is_close_as_zeros_are, is_wrong_though_close},
 };
 use crate::worker::Returned;
-use passnet_compare::{against_float64, compare};
 
 /// Returns whether values need a comparison with float64: they are not close, or zeros would be close as well.
 pub(crate) fn is_suspicious(pairs: &[Pair<'_>], at: i32) -> bool {

@@ -2,11 +2,11 @@
 //!
 //! Deep models with random weights return such values. The tolerance cannot judge them: a wrong function is as close as the right one.
 
+use passnet_compare::{NOISE, TensorComparison, largest};
 use passnet_record::AgainstFloat64;
 use passnet_score::tolerance;
 
 use super::pairs::Pair;
-use passnet_compare::{NOISE, TensorComparison, largest};
 
 /// Returns whether zeros would also be close to the reference, and the candidate is not close in proportion to the largest value.
 pub(crate) fn is_close_as_zeros_are(pair: &Pair<'_>, comparison: &TensorComparison, at: i32) -> bool {

@@ -22,6 +22,11 @@ fn size(value: i64) -> String {
     format!("{}{value}{}", merge::OPEN, merge::CLOSE)
 }
 
+/// Returns an expression as an operand: in brackets if it has operators.
+fn operand(text: String) -> String {
+    if text.contains(' ') { format!("({text})") } else { text }
+}
+
 /// Returns an index as a sum: each term, as `term` prints it, times its factor, and the constant part.
 fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
     let mut summands: Vec<String> = Vec::new();
@@ -29,8 +34,7 @@ fn sum(index: &Index, mut term: impl FnMut(&Term) -> String) -> String {
         let text = term(of);
         summands.push(match factor {
             1 => text,
-            _ if text.contains(' ') => format!("({text}) * {}", size(*factor)),
-            _ => format!("{text} * {}", size(*factor)),
+            _ => format!("{} * {}", operand(text), size(*factor)),
         });
     }
     match index.constant_part() {

@@ -318,7 +318,7 @@ impl<'p> TritonPrinter<'p> {
         let value_extent = Extent { rows: self.tile.rows.is_some(), ..self.extents[value] };
         let value = self.value(*value, 0);
         let at = self.index(at, 0);
-        let (at, mask) = self.place(&at, extent, value_extent, 0);
+        let (at, mask) = self.place(at, extent, value_extent, 0);
         let to = &self.buffers[*buffer];
         // A value that was just rounded to a half type is stored directly, without a conversion to `float32` and back.
         let value = value.strip_suffix(".to(tl.float32)").filter(|short| short.ends_with("16)")).unwrap_or(&value);

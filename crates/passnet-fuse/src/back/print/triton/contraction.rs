@@ -135,7 +135,7 @@ impl TritonPrinter<'_> {
     fn turn(&mut self, axes: TileNames, tile: Tile, rows: Vec<(Loop, String)>, columns: Vec<(Loop, String)>) {
         (self.axes, self.tile, self.rows, self.columns) = (axes, tile, rows, columns);
         self.names.clear();
-        self.places.forget();
+        self.places.names.clear();
         self.known_conditions.clear();
         self.folded.columns = true;
         let all: Vec<ExprId> = self.roots.clone();

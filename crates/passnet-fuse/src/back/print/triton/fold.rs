@@ -31,7 +31,7 @@ impl TritonPrinter<'_> {
                 self.value(id, 0);
             }
         }
-        let (outside, places) = (self.names.clone(), self.places.clone());
+        let (outside, places) = (self.names.clone(), self.places.names.clone());
         self.line(&format!("for start in range(0, {}, {}):", size(columns), size(block_columns)));
         self.indent += 1;
         self.line(&format!("column = start + tl.arange(0, {})[None, :]", size(block_columns)));
@@ -52,7 +52,7 @@ impl TritonPrinter<'_> {
         }
         self.indent -= 1;
         self.names = outside;
-        self.places = places;
+        self.places.names = places;
         self.known_conditions.clear();
         for statement in statements {
             if let Statement::Reduce { tensor, fold, .. } = statement {

@@ -2,7 +2,7 @@
 
 use super::{TritonPrinter, name_of, places::without_constant};
 use crate::{
-    back::print::{size, sum},
+    back::print::{operand, size, sum},
     front::index::{Index, Term},
 };
 
@@ -31,37 +31,26 @@ impl TritonPrinter<'_> {
         name
     }
 
+    /// Returns the text of an index that is no shared part itself, or of a shared part where it gets its name.
     fn in_place(&mut self, index: &Index, condition: usize) -> String {
-        sum(index, |term| {
-            let text = match term {
-                Term::Var(var) => {
-                    let all = [&self.rows, &self.columns, &self.fixed];
-                    all.into_iter().find_map(|loops| name_of(loops, *var)).unwrap_or("0").to_owned()
+        sum(index, |term| match term {
+            Term::Var(var) => {
+                let all = [&self.rows, &self.columns, &self.fixed];
+                all.into_iter().find_map(|loops| name_of(loops, *var)).unwrap_or("0").to_owned()
+            }
+            Term::Div(inner, by) | Term::Mod(inner, by) => {
+                let part = Index::term(term.clone());
+                if part != *index && self.places.shared.contains(&part) {
+                    return self.shared_place(&part, condition);
                 }
-                Term::Div(inner, by) | Term::Mod(inner, by) => {
-                    let part = Index::term(term.clone());
-                    if part != *index && self.places.shared.contains(&part) {
-                        return self.shared_place(&part, condition);
-                    }
-                    let sign = if matches!(term, Term::Div(..)) { "//" } else { "%" };
-                    format!("({}) {sign} {}", self.index(inner, condition), size(*by))
-                }
-                Term::Value { expr, wrap: 0, .. } => self.value(*expr, condition),
-                Term::Value { expr, wrap, .. } => {
-                    let value = self.value(*expr, condition);
-                    format!("tl.where({value} < 0, {value} + {}, {value})", size(*wrap))
-                }
-            };
-            without_brackets(&text)
+                let sign = if matches!(term, Term::Div(..)) { "//" } else { "%" };
+                format!("{} {sign} {}", operand(self.index(inner, condition)), size(*by))
+            }
+            Term::Value { expr, wrap: 0, .. } => self.value(*expr, condition),
+            Term::Value { expr, wrap, .. } => {
+                let value = self.value(*expr, condition);
+                format!("tl.where({value} < 0, {value} + {}, {value})", size(*wrap))
+            }
         })
     }
-}
-
-/// Removes the brackets around a name.
-fn without_brackets(text: &str) -> String {
-    let Some((name, rest)) = text.strip_prefix('(').and_then(|text| text.split_once(')')) else {
-        return text.to_owned();
-    };
-    let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if is_name { format!("{name}{rest}") } else { text.to_owned() }
 }

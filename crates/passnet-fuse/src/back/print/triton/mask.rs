@@ -7,18 +7,27 @@ use super::{
     extent::{Extent, LoadCondition},
     name_of,
 };
-use crate::front::{
-    arena::Arena,
-    expr::ExprId,
-    index::{Index, Term, Var},
+use crate::{
+    back::print::operand,
+    front::{
+        arena::Arena,
+        expr::ExprId,
+        index::{Index, Term, Var},
+    },
 };
 
 impl TritonPrinter<'_> {
     /// Returns an offset that varies at least along `wanted`, and the mask for it.
-    pub(super) fn place(&self, at: &str, extent: Extent, wanted: Extent, condition: usize) -> (String, Option<String>) {
+    pub(super) fn place(
+        &self,
+        at: String,
+        extent: Extent,
+        wanted: Extent,
+        condition: usize,
+    ) -> (String, Option<String>) {
         let condition = &self.conditions[condition];
         let all = extent.and(wanted).and(condition.extent);
-        let mut at = if at.contains(' ') { format!("({at})") } else { at.to_owned() };
+        let mut at = operand(at);
         let mut masks: Vec<&str> = Vec::new();
         if self.tile.rows.is_none() {
             if !extent.columns && all.columns {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The shared parts of the indices of a kernel: quotients, remainders, and sums without their constant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) shared: BTreeSet<Index>,
     /// Names of those that were printed, in the scope of the next line.
@@ -58,11 +58,6 @@ impl Places {
         let shared =
             counted.filter(|(part, count)| *count > 1 && is_worth_a_name(part)).map(|(part, _)| part).collect();
         Self { shared, names: BTreeMap::new() }
-    }
-
-    /// Forgets all names, because the variables have other meanings now.
-    pub(super) fn forget(&mut self) {
-        self.names.clear();
     }
 }
 

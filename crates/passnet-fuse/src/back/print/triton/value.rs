@@ -8,7 +8,7 @@ use super::{
     types::{kind_type, storage_type},
 };
 use crate::{
-    back::print::size,
+    back::print::{operand, size},
     front::{
         expr::{Binary, BufferId, Expr, ExprId, Unary, ValueKind, for_each_value},
         index::{Index, Term},
@@ -62,8 +62,7 @@ impl TritonPrinter<'_> {
             // Positions in a tile are 32-bit numbers, while eager mode computes with indices as `int64`.
             Expr::Position(index) => format!("({}).to(tl.int64)", self.index(index, condition)),
             Expr::InRange { index, low, high } => {
-                let index = self.index(index, condition);
-                let index = if index.contains(' ') { format!("({index})") } else { index };
+                let index = operand(self.index(index, condition));
                 match (*low == i64::MIN, *high == i64::MAX) {
                     (true, _) => format!("({index} < {})", size(*high)),
                     (false, true) => format!("({index} >= {})", size(*low)),
@@ -140,7 +139,7 @@ impl TritonPrinter<'_> {
         let mut extent = self.vars_of(at);
         for_each_value(at, &mut |value| extent = extent.and(self.extents[&value]));
         let text = self.index(at, condition);
-        let (text, mask) = self.place(&text, extent, Extent::default(), condition);
+        let (text, mask) = self.place(text, extent, Extent::default(), condition);
         if self.checks_indices {
             self.assert_within(at, mask.as_deref(), condition);
         }
