@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from passnet import _native, kernels
-from passnet._backend.ahead import launches_of
+from passnet._backend.ahead import Ahead, _long_first, _Task, launches_of
+from passnet._backend.regions import kind_of
 
 
 class Jit:
@@ -83,3 +89,21 @@ def test_launches_are_made_again_afterwards():
     # Without a GPU the launch fails before Triton is asked for it.
     with pytest.raises((AssertionError, RuntimeError), match=r"launched|CUDA|cuda"):
         launch(torch.empty(1000))
+
+
+def test_kernels_with_long_sources_are_compiled_first():
+    assert _long_first([]) == []
+    assert _long_first([100, 90, 900, 110, 800]) == [2, 4, 0, 1, 3]
+
+
+def test_a_place_waits_for_its_own_kernels_and_earlier_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    tasks = [_Task((tmp_path / name).touch, length) for name, length in (("a", 10), ("b", 10), ("long", 90))]
+    tasks.append(_Task(lambda: time.sleep(600), 10))
+    x = torch.ones(3)
+    rule = SimpleNamespace(name="pass")
+    # The place of the pass needs the first three kernels. The fourth is of a later place.
+    needed = {("pass", kind_of(x)): 3}
+    with Ahead(tasks, needed) as compiled:
+        compiled.wait_for(rule, [x])
+        assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "long"}

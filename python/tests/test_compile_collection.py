@@ -37,11 +37,34 @@ def test_objects_that_exist_are_left_out_and_new_ones_are_collected():
     assert old() is None and gc.get_freeze_count() == 0
 
 
+def test_objects_of_a_capture_are_left_out_until_the_end():
+    with without_old_objects() as left_out:
+        with left_out.new_objects():
+            of_capture = weakref.ref(Ring())
+            assert not gc.isenabled()
+        assert gc.isenabled()
+        new = weakref.ref(Ring())
+        gc.collect()
+        assert of_capture() is not None and new() is None
+    gc.collect()
+    assert of_capture() is None and gc.get_freeze_count() == 0
+
+
+def test_a_program_that_disabled_the_collector_finds_it_disabled():
+    gc.disable()
+    try:
+        with without_old_objects() as left_out, left_out.new_objects():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
 def test_objects_that_a_program_froze_stay_frozen():
     gc.freeze()
     count = gc.get_freeze_count()
-    with without_old_objects():
-        pass
+    with without_old_objects() as left_out, left_out.new_objects():
+        assert gc.isenabled()
     # Some of them may be freed in the meantime, because nothing refers to them.
     assert gc.get_freeze_count() > count // 2 > 0
 

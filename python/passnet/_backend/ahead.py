@@ -1,15 +1,17 @@
-"""Triton kernels of a rewritten graph, compiled in several processes before the graph runs.
+"""Triton kernels of a rewritten graph, compiled in several processes before the graph runs, and while it is verified.
 
 Triton compiles each kernel at its first launch, so kernels compile one after another. Much of that time is spent in Python, so threads
-do not help enough. Processes compile into Triton's cache on disk, where this process finds the kernels.
+do not help enough. Processes compile into Triton's cache on disk, where this process finds the kernels at their first launch.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from passnet import _native
 from passnet._backend import triton_ready
 from passnet._backend.binding import unchecked_replacement
-from passnet._backend.forked import run_forked
+from passnet._backend.forked import Forked
 from passnet._backend.regions import kind_of, regions_of
 from passnet._backend.types import device_of, uninitialized
 from passnet._passes.load import Pass
@@ -27,8 +29,11 @@ from passnet.kernels._errors import is_fatal
 from passnet.kernels._prepared import ALLOCATIONS, QUESTIONS
 
 _MOST_PROCESSES = 16
-# Seconds to wait for the processes. After that, this process compiles the missing kernels.
+# Seconds for the processes. After that, this process compiles the missing kernels.
 _SECONDS = 120.0
+# A kernel takes long if its source has this many times the length of the median. Windows of 7x7 that are written out take ten times as
+# long as other kernels.
+_LONG_SOURCE = 2.0
 _VIEWS = frozenset(
     getattr(torch.Tensor, name) for name in ("view", "as_strided", "expand", "permute", "transpose", "unsqueeze")
 )
@@ -39,18 +44,47 @@ Launch = tuple[Any, tuple[Any, ...], dict[str, Any]]
 """A `triton.jit` function with the positional and named arguments of a launch. A tensor is given by its dtype."""
 
 
-def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
-    """Compiles the Triton kernels that these passes launch on a GPU, for each place where they match.
+class Ahead:
+    """The compilation of kernels in copies of this process. The end of the context ends the copies."""
+
+    def __init__(self, tasks: Sequence[_Task], needed: dict[Any, int]) -> None:
+        self._order = _long_first([task.length for task in tasks])
+        self._needed = needed
+        # Only the cores that this process may use, not all cores of the machine.
+        processes = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)), len(tasks))
+        functions = [tasks[number].compile for number in self._order]
+        self._copies = Forked(functions, processes, seconds=_SECONDS) if processes > 1 else None
+
+    def __enter__(self) -> Ahead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._copies is not None:
+            self._copies.close()
+
+    def wait(self) -> None:
+        """Waits for all kernels."""
+        if self._copies is not None:
+            self._copies.wait()
+
+    def wait_for(self, rule: Pass, values: Sequence[Any]) -> None:
+        """Waits for the kernels of a pass with these arguments, and for those of earlier places in the graph."""
+        count = self._needed.get(_place_of(rule, values), len(self._order))
+        if self._copies is not None:
+            self._copies.wait([place for place, number in enumerate(self._order) if number < count])
+
+
+def compile_ahead(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Ahead:
+    """Starts to compile the Triton kernels that these passes launch on a GPU, for each place where they match.
 
     The types of the arguments are those noted in the graph (`example_value`). No kernel runs. A kernel that fails to compile, and
     a place whose launches depend on the contents of tensors, are left for their first call.
     """
-    launches: list[Launch] = []
+    launches: dict[Any, list[Launch]] = {}
     for rule, noted in _places(module, passes):
         values = [uninitialized(value) if isinstance(value, torch.Tensor) else value for value in noted]
-        launches += launches_of(unchecked_replacement(getattr(rule, "origin", rule)), values)
-    if launches:
-        _compile(launches)
+        launches[_place_of(rule, noted)] = launches_of(unchecked_replacement(getattr(rule, "origin", rule)), values)
+    return Ahead(*_tasks(launches)) if any(launches.values()) else Ahead((), {})
 
 
 def launches_of(replacement: Callable[..., Any], values: Sequence[Any]) -> list[Launch]:
@@ -95,7 +129,7 @@ def _places(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> Iterator[tu
             noted = [_noted(argument) for argument in node.args]
         except _UnknownError:
             continue
-        key = rule.name, *map(kind_of, noted)
+        key = _place_of(rule, noted)
         if key not in done and device_of(noted).type == "cuda":
             done.add(key)
             yield rule, noted
@@ -125,47 +159,67 @@ def _untouched(argument: Any) -> Any:
     return argument.dtype if is_aligned else argument
 
 
-def _compile(launches: Sequence[Launch]) -> None:
-    """Compiles the kernels of these launches in several processes, if this version of Triton supports that."""
+def _place_of(rule: Pass, values: Sequence[Any]) -> Any:
+    return rule.name, *map(kind_of, values)
+
+
+@dataclass
+class _Task:
+    """The compilation of one kernel."""
+
+    compile: Callable[[], Any]
+    length: int = 0
+    """Number of characters of the kernel's source. The time of its compilation grows with it."""
+
+
+def _long_first(lengths: Sequence[int]) -> list[int]:
+    """Returns the numbers of kernels in the order of their compilation: those that take long first, so that none is left for the end."""
+    long = _LONG_SOURCE * statistics.median(lengths) if lengths else 0.0
+    return sorted(range(len(lengths)), key=lambda number: lengths[number] <= long)
+
+
+def _tasks(launches: dict[Any, list[Launch]]) -> tuple[list[_Task], dict[Any, int]]:
+    """Returns the compilations for these launches in their order, and for each place the number of those up to its last.
+
+    There are none if this version of Triton does not support that.
+    """
     try:
         from triton import AsyncCompileMode, knobs
     except ImportError:
-        return
+        return [], {}
     if knobs.compilation.always_compile:
         # The processes return kernels through the cache on disk, and this setting disables reading it.
-        return
+        return [], {}
     triton_ready.wait()
-    deferred = _Deferred()
-    with AsyncCompileMode(deferred, ignore_errors=True):
-        for function, arguments, named in launches:
-            try:
-                function.warmup(*arguments, grid=(1,), **named)
-            except Exception as error:
-                # The first call raises the same error and reports it.
-                if is_fatal(error):
-                    raise
-        deferred.run()
+    collected = _Collected()
+    needed = {}
+    with AsyncCompileMode(collected, ignore_errors=True):
+        for place, wanted in launches.items():
+            for function, arguments, named in wanted:
+                try:
+                    function.warmup(*arguments, grid=(1,), **named)
+                except Exception as error:
+                    # The first call raises the same error and reports it.
+                    if is_fatal(error):
+                        raise
+                collected.note_length(len(getattr(function, "src", "")))
+            needed[place] = len(collected.tasks)
+    return collected.tasks, needed
 
 
-class _Deferred(Executor):
-    """An executor that collects Triton's compilations. `run` compiles in copies of this process, then reads from Triton's cache."""
+class _Collected(Executor):
+    """An executor that collects Triton's compilations and reports that each has failed, so that Triton expects no results."""
 
     def __init__(self) -> None:
-        self._tasks: list[tuple[Future, Callable[[], Any]]] = []
+        self.tasks: list[_Task] = []
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        self.tasks.append(_Task(functools.partial(fn, *args, **kwargs)))
         future: Future = Future()
-        self._tasks.append((future, functools.partial(fn, *args, **kwargs)))
+        future.set_exception(RuntimeError("the kernel is compiled in another process"))
         return future
 
-    def run(self) -> None:
-        """Compiles all collected kernels and completes their futures."""
-        # Only the cores that this process may use, not all cores of the machine.
-        processes = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)), len(self._tasks))
-        if processes > 1:
-            run_forked([task for _, task in self._tasks], processes, seconds=_SECONDS)
-        for future, task in self._tasks:
-            try:
-                future.set_result(task())
-            except Exception as error:
-                future.set_exception(error)
+    def note_length(self, length: int) -> None:
+        """Notes the length of the source of the kernel whose compilation was submitted last."""
+        if self.tasks and not self.tasks[-1].length:
+            self.tasks[-1].length = length

@@ -5,60 +5,109 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from passnet import _native
 
-_POLL_SECONDS = 0.001
 # The time of a fork grows with the memory of the process. After a fork that takes longer than this, no more copies are made.
 _LONG_FORK_SECONDS = 0.1
-# The copies read the numbers of the functions from a pipe, which holds 64 KiB: 4 bytes times 16,384.
+# The copies read the numbers of the functions from a pipe, and write them to another. A pipe holds 64 KiB: 4 bytes times 16,384.
 _RECORD_BYTES, _MOST = 4, 16_384
 
 
-def run_forked(functions: Sequence[Callable[[], Any]], processes: int, *, seconds: float) -> None:
-    """Calls each function in one of `processes` copies of this process, and waits at most `seconds` for the copies.
+class Forked:
+    """Functions that copies of this process call, each of them once and in their order, while this process continues.
 
-    There are fewer copies if a fork takes long. Results, exceptions and output are lost. The functions must not use a device.
-    Copies that take longer than `seconds` are killed. The copies do not have the other threads of this process, so a function
-    that waits for such a thread is killed too.
+    There are at most `processes` copies, and fewer if a fork takes long. Results, exceptions and output are lost. The functions must
+    not use a device. The copies do not have the other threads of this process, so a function that waits for such a thread does not
+    end. `close`, or the end of the context, kills the copies that still run.
     """
-    read, write = os.pipe()
-    os.write(write, b"".join(number.to_bytes(_RECORD_BYTES, "little") for number in range(min(len(functions), _MOST))))
-    os.close(write)
-    parent = os.getpid()
-    children: list[int] = []
-    try:
-        for _ in range(processes):
-            with warnings.catch_warnings():
-                # Python warns that the copy may contain locks that other threads hold.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                begin = time.monotonic()
-                child = os.fork()
-            if child == 0:
-                _work(functions, read, parent)
-            children.append(child)
-            if time.monotonic() - begin > _LONG_FORK_SECONDS:
-                break
-        _wait(children, seconds)
-    except OSError:
-        # No memory or no processes are left. The caller does the remaining work itself.
-        pass
-    finally:
-        os.close(read)
-        for child in children:
+
+    def __init__(self, functions: Sequence[Callable[[], Any]], processes: int, *, seconds: float) -> None:
+        self._count = len(functions)
+        self._until = time.monotonic() + seconds
+        self._ended: set[int] = set()
+        self._children: list[int] = []
+        numbers, write = os.pipe()
+        os.write(write, b"".join(map(_record, range(min(len(functions), _MOST)))))
+        os.close(write)
+        self._reports, reports = os.pipe()
+        try:
+            self._fork(functions, processes, numbers, reports)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(numbers)
+            # From now on only the copies can write to the pipe, so its end says that none of them runs.
+            os.close(reports)
+
+    def __enter__(self) -> Forked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self, numbers: Iterable[int] | None = None) -> None:
+        """Waits for the functions with these numbers, or for all: until they have ended, no copy runs, or the time of the copies is over.
+
+        The copies are killed when their time is over.
+        """
+        wanted = set(range(self._count) if numbers is None else numbers)
+        while not wanted <= self._ended and self._children:
+            self._read_reports()
+
+    def close(self) -> None:
+        """Kills the copies that still run."""
+        for child in self._children:
             with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
+        self._children = []
+        if self._reports is not None:
+            os.close(self._reports)
+            self._reports = None
+
+    def _fork(self, functions: Sequence[Callable[[], Any]], processes: int, numbers: int, reports: int) -> None:
+        parent = os.getpid()
+        # Without memory or processes there are fewer copies, or none. The caller does the remaining work itself.
+        with contextlib.suppress(OSError):
+            for _ in range(processes):
+                with warnings.catch_warnings():
+                    # Python warns that the copy may contain locks that other threads hold.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    begin = time.monotonic()
+                    child = os.fork()
+                if child == 0:
+                    _work(functions, numbers, reports, parent)
+                self._children.append(child)
+                if time.monotonic() - begin > _LONG_FORK_SECONDS:
+                    break
+
+    def _read_reports(self) -> None:
+        ready = select.poll()
+        ready.register(self._reports, select.POLLIN)
+        left = self._until - time.monotonic()
+        reports = os.read(self._reports, _MOST) if left > 0 and ready.poll(left * 1000) else b""
+        if not reports:
+            self.close()
+        # Records are written and read in whole, because a pipe does not split writes of this size.
+        for place in range(0, len(reports), _RECORD_BYTES):
+            self._ended.add(int.from_bytes(reports[place : place + _RECORD_BYTES], "little"))
 
 
-def _work(functions: Sequence[Callable[[], Any]], read: int, parent: int) -> NoReturn:
-    """Takes numbers of functions from the pipe and calls the functions, until none are left."""
+def _record(number: int) -> bytes:
+    return number.to_bytes(_RECORD_BYTES, "little")
+
+
+def _work(functions: Sequence[Callable[[], Any]], numbers: int, reports: int, parent: int) -> NoReturn:
+    """Takes numbers of functions from a pipe and calls the functions, until none are left. Reports each that has ended."""
     try:
         # A collection could run destructors of tensors, which call the device.
         gc.disable()
@@ -68,23 +117,9 @@ def _work(functions: Sequence[Callable[[], Any]], read: int, parent: int) -> NoR
         sys.stdout = sys.stderr = null
         for stream in (0, 1, 2):
             os.dup2(null.fileno(), stream)
-        while record := os.read(read, _RECORD_BYTES):
+        while record := os.read(numbers, _RECORD_BYTES):
             with contextlib.suppress(Exception):
                 functions[int.from_bytes(record, "little")]()
+            os.write(reports, record)
     finally:
         os._exit(0)
-
-
-def _wait(children: list[int], seconds: float) -> None:
-    """Waits for the processes in `children`, and removes those that have ended from the list."""
-    until = time.monotonic() + seconds
-    while children and time.monotonic() < until:
-        for child in list(children):
-            try:
-                ended, _ = os.waitpid(child, os.WNOHANG)
-            except ChildProcessError:
-                # Other code in this process has waited for this child.
-                ended = child
-            if ended:
-                children.remove(child)
-        time.sleep(_POLL_SECONDS)

@@ -158,8 +158,11 @@ class Judge(torch.fx.Interpreter):
         timed: bool = True,
         aliases: bool = True,
         graphed: bool = False,
+        ready: Callable[[Pass, Sequence[Any]], None] = lambda *_: None,
     ) -> None:
         super().__init__(module)
+        # Called before the first run of each pass with arguments of one kind.
+        self.ready = ready
         # True if the graph becomes a CUDA graph, so that only the device's time counts.
         self.graphed = graphed
         self.sites = regions_of(module.graph, passes)
@@ -227,6 +230,7 @@ class Judge(torch.fx.Interpreter):
             # A comparison would not show this reliably: which of two threads is first differs between calls.
             region.kept, region.reason = False, refusal.reason
             return
+        self.ready(rule, values)
         try:
             fault = _fault(rule, pattern, values, escapes, unseen)
         except Exception as error:

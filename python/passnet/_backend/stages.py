@@ -269,7 +269,9 @@ def _judged(
     module: torch.fx.GraphModule, passes: Sequence[Pass], values: Sequence[Any]
 ) -> tuple[list[Region], dict[str, torch.fx.Graph]]:
     """Leaves wrong or slow regions to PyTorch. Returns all regions, and the patterns of the regions that are left to PyTorch."""
-    compile_ahead(module, passes)
+    with compile_ahead(module, passes) as compiled:
+        # The times include those of the host, which the compilations would disturb.
+        compiled.wait()
     judge = Judge(module, passes, aliases=False)
     judge.run(*values)
     for node, region in judge.regions.items():

@@ -166,10 +166,11 @@ def _rewrite(
         else:
             used = [_usable(rule, captured, options, warns=False) for rule in written.passes]
             _apply(module, used, report)
-            compile_ahead(module, used)
             report.notes += written.faults
             report.texts = written.texts
     if not options.verify:
+        with compile_ahead(module, used) as compiled:
+            compiled.wait()
         drop_omitted(module, [*known, *used])
         _drop_shared(module, [*known, *used])
         report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, [*known, *used]).values()]
@@ -210,8 +211,12 @@ def _verify(
     graphed: bool,
 ) -> dict[str, torch.fx.Graph]:
     """Leaves wrong or slow regions to PyTorch. Returns the patterns of their passes by name."""
-    judge = Judge(module, passes, graphed=graphed)
-    judge.run(*example)
+    with compile_ahead(module, passes) as compiled:
+        if not graphed:
+            # The times include those of the host, which the compilations would disturb.
+            compiled.wait()
+        judge = Judge(module, passes, graphed=graphed, ready=compiled.wait_for)
+        judge.run(*example)
     for node, region in judge.regions.items():
         report.regions.append(region)
         if not region.kept:
@@ -239,7 +244,6 @@ def _in_parts(
         used += authored
         report.texts |= written.texts
     if used:
-        compile_ahead(captured.module, used)
         _verify(captured.module, used, example, report, graphed=graphed)
     return used
 

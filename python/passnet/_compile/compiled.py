@@ -196,9 +196,9 @@ class Compiled(StandIn):
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call of a new kind, and compiles this kind for later calls. The caller holds `_capturing`."""
-        with without_old_objects():
+        with without_old_objects() as left_out:
             before = RandomState() if self.options.verify else None
-            with uncached(), ModesKept():
+            with left_out.new_objects(), uncached(), ModesKept():
                 captured = capture(self.model, args, kwargs)
             try:
                 with ModesKept():

@@ -13,13 +13,16 @@ from torch._dynamo import guards as dynamo_guards
 _DECOMPOSITIONS = "enable_dynamo_decompositions"
 # Settings with which Dynamo keeps operations as they are written. Not all releases have them.
 AS_WRITTEN: dict[str, Any] = {_DECOMPOSITIONS: False} if hasattr(torch._dynamo.config, _DECOMPOSITIONS) else {}
+# Dynamo collects garbage after each compilation, and a compilation by PassNet does more than the part of Dynamo.
+_COLLECTION = "run_gc_after_compile"
+_UNCOLLECTED: dict[str, Any] = {_COLLECTION: False} if hasattr(torch._dynamo.config, _COLLECTION) else {}
 
 
 def call_captured(
     function: Callable[..., Any], backend: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Calls a function under Dynamo as one graph of fixed sizes, with its operations as they are written. Returns its result."""
-    with torch._dynamo.config.patch(AS_WRITTEN):
+    with torch._dynamo.config.patch(AS_WRITTEN | _UNCOLLECTED):
         return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)
 
 
