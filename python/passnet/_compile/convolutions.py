@@ -17,9 +17,9 @@ Call = Callable[[], Any]
 
 # Not all convolutions are timed, only the largest kinds that together make up this share of the work: the first share, and if the
 # times do not decide, the second. Libraries prepare each kind for 50 to 100 ms.
-_SHARES = (0.4, 0.75)
+_SHARES = (0.4, 0.6)
 # The times decide if the time with channels innermost, relative to that in the captured layout, is outside of this interval.
-_UNDECIDED = (0.8, 1.0)
+_UNDECIDED = (0.85, 0.95)
 
 # Number of operations that a GPU computes in the time in which it moves one byte.
 _PER_BYTE = 100
