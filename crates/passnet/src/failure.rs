@@ -147,7 +147,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
         Some(ExportError::Read(error)) => Some(error),
         _ => cause.downcast_ref::<ReadError>(),
     };
-    if let Some(ReadError::Missing { .. } | ReadError::Malformed { .. } | ReadError::Version { .. }) = unread {
+    if unread.is_some_and(|error| !matches!(error, ReadError::Io { .. })) {
         return Some(USAGE);
     }
     if let Some(error) = cause.downcast_ref::<OpenError>() {

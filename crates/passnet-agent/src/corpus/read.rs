@@ -19,6 +19,14 @@ pub enum ReadError {
         /// File or folder.
         path: PathBuf,
     },
+    /// A folder has no file of trajectories.
+    #[error(
+        "{path}: there are no trajectories: the folder has no `.jsonl` or `.jsonl.zst` file; `passnet agent run` writes them"
+    )]
+    NoFiles {
+        /// Folder.
+        path: PathBuf,
+    },
     /// A file cannot be read.
     #[error("{path}: {source}")]
     Io {
@@ -56,12 +64,16 @@ const OF_RUN: &str = "trajectories.jsonl";
 /// `trajectories.jsonl`, for any other directory all `.jsonl` and `.jsonl.zst` files in it, by name.
 ///
 /// # Errors
-/// Fails if a file cannot be opened; each item may be a separate error.
+/// Fails if a file cannot be opened, or a directory has none; each item may be a separate error.
 pub fn read(paths: &[PathBuf]) -> Result<impl Iterator<Item = Result<Trajectory, ReadError>> + use<>, ReadError> {
     let mut files = Vec::new();
     for path in paths {
         // All files are opened before the first line is read, so that a wrong path fails immediately and not after an hour.
-        for path in files_of(path).map_err(|source| unreadable(path, source))? {
+        let of_path = files_of(path).map_err(|source| unreadable(path, source))?;
+        if of_path.is_empty() {
+            return Err(ReadError::NoFiles { path: path.clone() });
+        }
+        for path in of_path {
             let lines = open(&path).map_err(|source| unreadable(&path, source))?;
             files.push((path, lines));
         }

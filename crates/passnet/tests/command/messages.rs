@@ -90,6 +90,12 @@ fn wrong_and_damaged_files_are_wrong_use() {
     std::fs::write(folder.path().join("suite/suite.json"), &whole[..whole.len() / 2]).unwrap();
     check(&["bench", "run", &suite, "--author", "eager"], 2, &["suite.json:"]);
     check(&["traj", "stats", &empty], 2, &["there are no trajectories"]);
+    // A folder without files is a mistake, and a file that a filter left empty is none.
+    let nothing = path("nothing");
+    std::fs::create_dir(&nothing).unwrap();
+    for command in ["filter", "dedup", "export"] {
+        check(&["traj", command, &nothing, "--out", &path("filtered")], 2, &["nothing: there are no trajectories"]);
+    }
     let missing = "cannot read trajectories: there is no such file or folder; name a `.jsonl` file";
     check(&["traj", "stats", "no/such"], 2, &["no/such: ", missing, "`passnet agent run`"]);
     check(&["traj", "filter", "no/such", "--out", &path("filtered")], 2, &["no/such: ", missing]);
