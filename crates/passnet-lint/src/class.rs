@@ -12,6 +12,10 @@ pub(super) enum ClassKind {
     Data,
     /// No base and no decorator: functions and constants, and the fields to which `__init__` assigns.
     Group,
+    /// `torch.nn.Module`, of which only `forward` and the fields of `__init__` are used.
+    Module,
+    /// `torch.autograd.Function` with nothing but `forward`.
+    Autograd,
     /// An exception without members.
     Error,
 }

@@ -7,6 +7,7 @@
 
 mod api;
 mod arguments;
+mod attributes;
 mod calls;
 mod class_kinds;
 mod classes;
@@ -16,15 +17,19 @@ mod definitions;
 mod deletion;
 mod entry;
 mod expressions;
+mod generators;
 mod imports;
 mod iteration;
 mod lasting;
 mod launches;
+mod modules;
 mod names;
 mod natives;
+mod partials;
 #[cfg(test)]
 mod properties;
 mod pure;
+mod reflection;
 mod scope;
 mod standard;
 mod statements;
@@ -36,6 +41,7 @@ use ruff_python_ast::{Expr, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{
+    bound::Bound,
     class::CheckedClass,
     evidence::Findings,
     finding::Finding,
@@ -69,6 +75,8 @@ pub(super) enum FunctionRole {
 pub(super) enum Body<'a> {
     Def(&'a StmtFunctionDef),
     Lambda(&'a Expr),
+    /// `functools.partial`: it calls other functions.
+    Partial,
 }
 
 /// A function or lambda of the directory.
@@ -121,6 +129,11 @@ pub(super) struct Flow<'a> {
     class_constants: BTreeMap<&'a str, Value>,
     /// Classes that `namedtuple` makes.
     class_at: BTreeMap<(ModuleId, TextSize), ClassId>,
+    /// The functions and the values of partial functions, and the partial functions by place.
+    partials: BTreeMap<FunctionId, Bound>,
+    partial_at: BTreeMap<(ModuleId, TextSize, TextSize), FunctionId>,
+    /// Number of `with` blocks around the statement that is run.
+    open_contexts: usize,
     /// Functions whose results are stored: `functools.cache`.
     cached: BTreeSet<FunctionId>,
     /// Functions that may only compute plain values from plain values, because a function that is cached calls them.
@@ -154,6 +167,9 @@ impl<'a> Flow<'a> {
             dictionaries: BTreeSet::new(),
             classes: Vec::new(),
             class_at: BTreeMap::new(),
+            partials: BTreeMap::new(),
+            partial_at: BTreeMap::new(),
+            open_contexts: 0,
             cached: BTreeSet::new(),
             pure: BTreeSet::new(),
             copies: Vec::new(),

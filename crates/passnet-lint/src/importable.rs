@@ -17,6 +17,7 @@ pub(crate) const IMPORTABLE: &[&str] = &[
     "passnet",
     "passnet.kernels",
     "torch",
+    "torch.autograd",
     "torch.fft",
     "torch.fx",
     "torch.linalg",

@@ -28,6 +28,7 @@
 //! and the referee limit the effect of code that passes the rules.
 
 mod annotation;
+mod bound;
 mod class;
 mod dialect;
 mod directory;

@@ -93,7 +93,7 @@ class Pass:
             pattern=graph,
             parameters=tuple(str(node.target) for node in placeholders),
             replacement_args=replacement_args,
-            replacement=replacement,
+            replacement=_named(replacement),
             outputs=outputs,
             returns_sequence=returns_sequence,
         )
@@ -112,6 +112,20 @@ class Pass:
             else:
                 result = self.replacement_args(*values.values())
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _named(replacement: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a replacement that can be the target of a node. FX asks for its name and its module.
+
+    Instances and `functools.partial` have no name, and `apply` of an autograd function has no module.
+    """
+    if hasattr(replacement, "__name__") and getattr(replacement, "__module__", None) is not None:
+        return replacement
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return replacement(*args, **kwargs)
+
+    return call
 
 
 def _check_pattern(name: str, placeholders: list[torch.fx.Node], outputs: Any) -> None:
@@ -188,6 +202,10 @@ class _SourceLoader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> types.CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
 
+    def exec_module(self, module: types.ModuleType) -> None:
+        with _unbounded_caches(vars(module)):
+            super().exec_module(module)
+
 
 def _new_package(root: Path) -> str:
     """Makes a package for the directory's modules, and returns its name. Relative and plain imports find helpers.
@@ -254,6 +272,30 @@ def _plain_imports(path: Path) -> set[str]:
 def _import(package: str, name: str) -> types.ModuleType:
     with _blaming(name, "pass `{}` cannot be imported"):
         return importlib.import_module(f"{package}.{name}")
+
+
+@contextlib.contextmanager
+def _unbounded_caches(namespace: dict[str, Any]) -> Iterator[None]:
+    """Makes `functools.lru_cache` keep all results of functions that a module defines meanwhile.
+
+    A cache that forgets results tells a call what earlier calls asked for: the result for 1.0 is that for an equal key, such as 1, until
+    it is forgotten. A pass could count calls with that. Without a limit, each call gets the same results.
+    """
+    original = functools.lru_cache
+
+    def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            is_own = getattr(function, "__globals__", None) is namespace
+            return original(maxsize=None if is_own else limit, typed=typed)(function)
+
+        limit = 128 if callable(maxsize) else maxsize
+        return decorate(maxsize) if callable(maxsize) else decorate
+
+    functools.lru_cache = lru_cache
+    try:
+        yield
+    finally:
+        functools.lru_cache = original
 
 
 @contextlib.contextmanager

@@ -31,6 +31,8 @@ pub(super) enum Api {
     NamedTuple,
     /// `dataclasses.field`.
     Field,
+    /// `dataclasses.replace`.
+    Replace,
     /// Makes a context manager for `with`.
     Context,
     /// `triton.Config`.
@@ -188,6 +190,7 @@ pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
     "minor",
     "multi_processor_count",
     "name",
+    "primitive_bitwidth",
     "shared_memory_per_block",
     "shared_memory_per_block_optin",
     "shared_memory_per_multiprocessor",
@@ -268,6 +271,9 @@ pub(super) const BUILTIN_COMPUTE: &[&str] = &[
 pub(super) const BUILTIN_CONTAINERS: &[&str] =
     &["dict", "enumerate", "frozenset", "list", "reversed", "set", "sorted", "tuple", "zip"];
 
+/// Builtins that ask what a value is, and the steps of an iterator.
+pub(super) const BUILTIN_QUESTIONS: &[&str] = &["callable", "getattr", "hasattr", "isinstance", "iter", "next", "type"];
+
 /// Functions of `torch`, and methods, that return a view of their first argument, or it itself.
 const TORCH_VIEWS: &[&str] = &[
     "as_strided",
@@ -331,7 +337,7 @@ pub(super) fn is_python_builtin(name: &str) -> bool {
 
 /// Returns the builtin of this name, if host code may use it.
 pub(super) fn builtin(name: &str) -> Option<&'static str> {
-    let lists = [BUILTIN_COMPUTE, BUILTIN_CONTAINERS, &["filter", "isinstance", "map"]];
+    let lists = [BUILTIN_COMPUTE, BUILTIN_CONTAINERS, BUILTIN_QUESTIONS, &["filter", "map"]];
     lists.into_iter().flatten().copied().find(|known| *known == name)
 }
 
@@ -383,6 +389,7 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("functools", "partial") => Api::Partial,
         ("collections", "namedtuple") => Api::NamedTuple,
         ("dataclasses", "field") => Api::Field,
+        ("dataclasses", "replace") => Api::Replace,
         ("passnet.kernels", "cpp") => Api::Native(NativeLanguage::Cpp),
         ("passnet.kernels", "cuda") => Api::Native(NativeLanguage::Cuda),
         ("passnet.kernels", "require") => Api::Inspect,

@@ -4,7 +4,7 @@ use ruff_python_ast::{Arguments, Expr, Keyword, Parameter};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, FunctionId, Value};
-use crate::rules::UnknownCall;
+use crate::{bound::Bound, rules::UnknownCall};
 
 /// The evaluated arguments of a call.
 #[derive(Default)]
@@ -19,6 +19,15 @@ impl Called {
     /// Returns all values, independent of the parameters that they reach.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.positional.iter().chain(self.keywords.iter().map(|(_, value)| value)).chain(&self.rest)
+    }
+
+    /// Returns the arguments with those of a partial function in front.
+    fn after(&self, bound: &Bound) -> Self {
+        Self {
+            positional: bound.positional.iter().chain(&self.positional).cloned().collect(),
+            keywords: bound.keywords.iter().chain(&self.keywords).cloned().collect(),
+            rest: self.rest.clone(),
+        }
     }
 
     fn add_rest(&mut self, value: Value) {
@@ -83,6 +92,9 @@ impl<'a> Flow<'a> {
         id: FunctionId,
         called: &Called,
     ) -> Value {
+        if let Some(bound) = self.partials.get(&id).cloned() {
+            return self.call_functions(frame, node, &bound.targets, &called.after(&bound));
+        }
         let function = self.function(id);
         if function.role != super::FunctionRole::Host {
             let subject = "a call of an entry point".to_owned();

@@ -2,43 +2,48 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::ExprCall;
 use ruff_text_size::Ranged;
 
 use super::{
     CodeLocation, Flow, FunctionId, Value,
     api::{self, Api},
     arguments::Called,
+    attributes::Access,
     launches,
-    natives::listed,
 };
 use crate::rules::{
-    ApiNotAllowed, DunderAccess, KernelLaunch, LaunchHook, ModuleAsValue, SharedMutation, TensorAttribute, TensorRead,
+    ApiNotAllowed, DunderAccess, KernelLaunch, LaunchHook, SharedMutation, TensorAttribute, TensorRead,
     UnknownAttribute, UnknownCall,
 };
 
 impl<'a> Flow<'a> {
     pub(super) fn call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
-        if let Expr::Attribute(attribute) = &*call.func {
+        if let Some(result) = self.reflect(frame, call) {
+            return result;
+        }
+        if let Some(access) = self.access(frame, &call.func) {
             // `eval_raw`, because a module or a launcher is not a value on its own but may have methods.
-            let receiver = self.eval_raw(frame, &attribute.value);
+            let receiver = self.eval_raw(frame, access.owner);
             #[cfg(test)]
             if self.reporting {
-                self.bases.push((attribute.range(), receiver.clone()));
+                self.bases.push((access.range, receiver.clone()));
             }
-            if let Some(result) = self.method_call(frame, call, &receiver, attribute.attr.as_str()) {
+            if let Some(result) = self.method_call(frame, call, &receiver, access) {
                 return result;
             }
         }
         match self.eval_raw(frame, &call.func) {
             Value::Path(path) => self.api_call(frame, call, &path),
-            Value::Builtin("isinstance") => self.isinstance(frame, call),
             Value::Builtin(name @ ("filter" | "map")) => self.map(frame, call, name),
             Value::Class(class) => self.construct(frame, call, class),
-            owner @ Value::Record(_) => self.class_call(frame, call, &owner, "__call__").unwrap_or_else(|| {
-                let subject = format!("calling {}", owner.describe());
-                self.report(frame.module, call, &UnknownCall { subject })
-            }),
+            owner @ Value::Record(_) => {
+                let name = self.called_method(&owner);
+                self.class_call(frame, call, &owner, name).unwrap_or_else(|| {
+                    let subject = format!("calling {}", owner.describe());
+                    self.report(frame.module, call, &UnknownCall { subject })
+                })
+            }
             Value::Builtin(name) => self.builtin_call(frame, call, name),
             Value::Functions(ids) => {
                 let called = self.eval_arguments(frame, &call.arguments);
@@ -74,10 +79,16 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the result of calling a method of a value; `None` if the receiver has no methods of its own (modules, launchers).
-    fn method_call(&mut self, frame: CodeLocation, call: &'a ExprCall, receiver: &Value, name: &str) -> Option<Value> {
-        let Expr::Attribute(attribute) = &*call.func else { return None };
+    fn method_call(
+        &mut self,
+        frame: CodeLocation,
+        call: &'a ExprCall,
+        receiver: &Value,
+        access: Access<'a>,
+    ) -> Option<Value> {
+        let Access { owner, name, range, name_range } = access;
         if name.starts_with("__") {
-            return Some(self.report(frame.module, attribute, &DunderAccess { subject: name.to_owned() }));
+            return Some(self.report(frame.module, &range, &DunderAccess { subject: name.to_owned() }));
         }
         let receiver = match receiver {
             Value::Path(path) if api::api(path) == Some(Api::Constant) => &Value::Plain,
@@ -91,9 +102,9 @@ impl<'a> Flow<'a> {
                 if !inspects && !parts && !api::makes_tensor(name) {
                     let subject = if name == "data_ptr" { "data_ptr()` outside of `x.data_ptr() % 64" } else { name };
                     let violation = TensorAttribute { subject: subject.to_owned() };
-                    return Some(self.report(frame.module, &attribute.attr, &violation));
+                    return Some(self.report(frame.module, &name_range, &violation));
                 }
-                self.note_copy(frame, &attribute.attr, name);
+                self.note_copy(frame, &name_range, name);
                 // `view_as` and `expand_as` take a tensor and use its shape only.
                 if !name.ends_with("_as") {
                     self.check_plain_arguments(frame, call, &called, "passing it to a method");
@@ -112,11 +123,11 @@ impl<'a> Flow<'a> {
                 self.require_plain(frame, call, receiver, "passing it to a method");
                 Some(Value::Plain)
             }
-            Value::Plain if let Some(result) = self.text_call(frame, call, &attribute.value, name) => Some(result),
+            Value::Plain if let Some(result) = self.text_call(frame, call, owner, name) => Some(result),
             Value::Items { sites, fresh } => Some(self.items_call(frame, call, sites, *fresh, name)),
             Value::Plain | Value::Tuple(_) | Value::LaunchArgument | Value::Kernel | Value::Functions(_) => {
                 let violation = UnknownAttribute { subject: name.to_owned(), owner: receiver.describe() };
-                Some(self.report(frame.module, &attribute.attr, &violation))
+                Some(self.report(frame.module, &name_range, &violation))
             }
             _ => None,
         }
@@ -200,6 +211,7 @@ impl<'a> Flow<'a> {
             Api::Wrap => return self.wrap_call(frame, call),
             Api::Reduce => return self.reduce(frame, call),
             Api::Partial => return self.partial(frame, call),
+            Api::Replace => return self.replace(frame, call),
             Api::Iterate => return self.iterate(frame, call, path),
             Api::NamedTuple => return self.named_tuple(frame, call),
             _ => {}
@@ -230,20 +242,28 @@ impl<'a> Flow<'a> {
                 self.check_data(frame, call, &called, path);
                 Value::Context
             }
-            Api::Config => {
-                for keyword in &call.arguments.keywords {
-                    let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
-                    // Others, such as `pre_hook`, are functions that Triton would call at a launch.
-                    let is_none = name == "pre_hook" && keyword.value.is_none_literal_expr();
-                    if !launches::CONFIG_KEYWORDS.contains(&name) && !is_none {
-                        self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
-                    }
-                }
-                self.check_plain_arguments(frame, call, &called, "a configuration");
-                Value::Plain
+            Api::Config => self.config(frame, call, &called),
+            Api::Native(_) | Api::Wrap | Api::Reduce | Api::Partial | Api::Replace | Api::Iterate | Api::NamedTuple => {
+                Value::Nothing
             }
-            Api::Native(_) | Api::Wrap | Api::Reduce | Api::Partial | Api::Iterate | Api::NamedTuple => Value::Nothing,
         }
+    }
+
+    /// `triton.Config(...)`.
+    fn config(&mut self, frame: CodeLocation, call: &'a ExprCall, called: &Called) -> Value {
+        for keyword in &call.arguments.keywords {
+            let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+            // Others, such as `pre_hook`, are functions that Triton would call at a launch.
+            let is_none = name == "pre_hook" && keyword.value.is_none_literal_expr();
+            if !launches::CONFIG_KEYWORDS.contains(&name) && !is_none {
+                self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
+            }
+        }
+        self.check_plain_arguments(frame, call, called, "a configuration");
+        if called.values().any(|value| self.holds_iterator(value)) {
+            self.report(frame.module, call, &LaunchHook { subject: "an iterator".to_owned() });
+        }
+        Value::Plain
     }
 
     /// Checks a function of `torch` that makes views of its first argument.
@@ -277,41 +297,6 @@ impl<'a> Flow<'a> {
             return self.report(frame.module, call, &UnknownCall { subject });
         }
         Value::Plain
-    }
-
-    fn isinstance(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
-        let [value, types] = &*call.arguments.args else {
-            return self.report(frame.module, call, &UnknownCall { subject: "this `isinstance`".to_owned() });
-        };
-        // The type of any value may be read, because this reads no element.
-        self.eval(frame, value);
-        for expr in listed(types) {
-            let known = match self.lookup_type(frame, expr) {
-                Some(path) => matches!(path.as_str(), "torch.Tensor" | "torch.dtype" | "torch.device" | "torch.Size"),
-                None => matches!(expr, Expr::Name(name)
-                    if matches!(name.id.as_str(), "int" | "float" | "bool" | "str" | "tuple" | "list" | "dict")
-                    && matches!(self.lookup(frame, name.id.as_str()), Some(Value::Builtin(_)))),
-            };
-            if !known {
-                let subject = self.source(frame.module).slice(expr).to_owned();
-                self.report(frame.module, expr, &ModuleAsValue { subject });
-            }
-        }
-        Value::Plain
-    }
-
-    fn lookup_type(&mut self, frame: CodeLocation, expr: &'a Expr) -> Option<String> {
-        match expr {
-            Expr::Attribute(_) => match self.eval_raw(frame, expr) {
-                Value::Path(path) => Some(path),
-                _ => None,
-            },
-            Expr::Name(name) => match self.lookup(frame, name.id.as_str()) {
-                Some(Value::Path(path)) => Some(path),
-                _ => None,
-            },
-            _ => None,
-        }
     }
 
     fn builtin_call(&mut self, frame: CodeLocation, call: &'a ExprCall, name: &'static str) -> Value {
@@ -385,7 +370,12 @@ impl<'a> Flow<'a> {
 
     fn check_keywords(&mut self, frame: CodeLocation, call: &'a ExprCall, allowed: &[&str], more: &[&str]) {
         for keyword in &call.arguments.keywords {
-            let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
+            let Some(name) = keyword.arg.as_ref().map(|name| name.as_str()) else {
+                let shown = self.source(frame.module).slice(keyword);
+                let subject = format!("`{shown}` in a call of PyTorch (write each argument with its name)");
+                self.report(frame.module, keyword, &UnknownCall { subject });
+                continue;
+            };
             if !allowed.contains(&name) && !more.contains(&name) {
                 self.report(frame.module, keyword, &TensorRead { subject: format!("the argument `{name}`") });
             }

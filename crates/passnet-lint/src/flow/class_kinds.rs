@@ -1,7 +1,7 @@
 //! The kinds of classes that a pass may define, and their members.
 
 use ruff_python_ast::{
-    Decorator, Expr, ExprCall, ExprContext, Keyword, Stmt, StmtClassDef, StmtFunctionDef,
+    Decorator, Expr, ExprCall, ExprContext, Keyword, Stmt, StmtAssign, StmtClassDef, StmtFunctionDef,
     visitor::{self, Visitor},
 };
 use ruff_text_size::Ranged;
@@ -59,6 +59,7 @@ impl<'a> Flow<'a> {
                         class.constants.insert(name.id.as_str(), site);
                     }
                 }
+                Stmt::Assign(assign) if is_slots(assign) => {}
                 Stmt::Assign(assign) => {
                     for target in assign.targets.iter().filter_map(Expr::as_name_expr) {
                         let site = self.new_site();
@@ -66,7 +67,7 @@ impl<'a> Flow<'a> {
                     }
                 }
                 Stmt::FunctionDef(def) => {
-                    if kind == ClassKind::Group && def.name.as_str() == "__init__" {
+                    if matches!(kind, ClassKind::Group | ClassKind::Module) && def.name.as_str() == "__init__" {
                         for name in assigned_fields(def) {
                             let site = self.new_site();
                             class.fields.push((name, site));
@@ -97,7 +98,9 @@ impl<'a> Flow<'a> {
             [] => None,
             [base] if is_builtin(base, &["object"]) => None,
             // `class Mode(str, Enum)`: its members are strings as well.
-            [mixin, base] if is_builtin(mixin, &["int", "str"]) => Some(self.base_kind(id, base)?),
+            [mixin, base] if is_builtin(mixin, &["int", "str"]) => {
+                Some(self.base_kind(id, base).filter(|kind| *kind == ClassKind::Enumeration)?)
+            }
             [base] if is_builtin(base, ERRORS) => Some(ClassKind::Error),
             [base] => Some(self.base_kind(id, base)?),
             _ => return None,
@@ -119,6 +122,8 @@ impl<'a> Flow<'a> {
                 Some(ClassKind::Enumeration)
             }
             "typing.NamedTuple" => Some(ClassKind::NamedTuple),
+            "torch.nn.Module" => Some(ClassKind::Module),
+            "torch.autograd.Function" => Some(ClassKind::Autograd),
             _ => None,
         }
     }
@@ -185,6 +190,21 @@ impl<'a> Flow<'a> {
         }
         Value::Class(class)
     }
+}
+
+/// Returns whether a statement of a class lists the names of its attributes: `__slots__ = ("kernel", "block")`.
+pub(super) fn is_slots(assign: &StmtAssign) -> bool {
+    let names = match &*assign.value {
+        Expr::Tuple(tuple) => tuple.elts.as_slice(),
+        Expr::List(list) => list.elts.as_slice(),
+        _ => return false,
+    };
+    let is_name = |name: &Expr| {
+        name.as_string_literal_expr()
+            .is_some_and(|literal| !literal.value.is_empty() && !literal.value.to_str().starts_with("__"))
+    };
+    matches!(assign.targets.as_slice(), [Expr::Name(name)] if name.id.as_str() == "__slots__")
+        && names.iter().all(is_name)
 }
 
 /// Returns whether a setting of a field is its default.

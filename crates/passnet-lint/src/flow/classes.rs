@@ -13,7 +13,7 @@ use super::{
     Body, CodeLocation, Flow, ModuleId, SiteId, Value,
     api::{self, Api},
     arguments::{Called, as_argument},
-    class_kinds::{assigned_fields, own_instance, receiver},
+    class_kinds::{assigned_fields, is_slots, own_instance, receiver},
     lasting::Names,
     scope::Scope,
 };
@@ -22,7 +22,7 @@ use crate::{
     ids::ClassId,
     rules::{
         DecoratorNotAllowed, DunderAccess, ModuleState, ReboundName, SharedMutation, StatementNotAllowed,
-        UnknownAttribute,
+        UnknownAttribute, UnknownCall,
     },
 };
 
@@ -38,6 +38,7 @@ impl<'a> Flow<'a> {
             return self.bind_name(CodeLocation { module: id, function: None }, def.name.as_str(), reported);
         };
         self.check_members(id, def);
+        self.check_inherited(id, class, def);
         for stmt in &def.body {
             match stmt {
                 Stmt::Pass(_) => {}
@@ -57,6 +58,8 @@ impl<'a> Flow<'a> {
                         self.run_member(id, class, &assign.target, value);
                     }
                 }
+                // It decides which attributes instances have, and Python reads it alone.
+                Stmt::Assign(assign) if is_slots(assign) => {}
                 Stmt::Assign(assign) if assign.targets.iter().all(Expr::is_name_expr) => {
                     for target in &assign.targets {
                         self.check_member(id, class, target);
@@ -173,6 +176,8 @@ impl<'a> Flow<'a> {
         let is_hook = match self.classes[class.0].kind {
             ClassKind::Data => !matches!(name, "__post_init__" | "__call__"),
             ClassKind::Group => !matches!(name, "__init__" | "__call__"),
+            ClassKind::Module => name != "__init__",
+            ClassKind::Autograd => true,
             _ => name != "__call__",
         };
         if name.starts_with("__") && is_hook {
@@ -209,11 +214,32 @@ impl<'a> Flow<'a> {
             self.check_plain_arguments(frame, call, &called, "an exception");
             return Value::Plain;
         }
+        if self.classes[class.0].kind == ClassKind::Autograd {
+            let subject = "an instance of an autograd function (call its `apply`)".to_owned();
+            return self.report(frame.module, call, &UnknownCall { subject });
+        }
         if let Some((function, _)) = self.classes[class.0].methods.get("__init__").copied() {
             let positional = std::iter::once(Value::Record(class)).chain(called.positional).collect();
             self.bind_call(frame, call, function, &Called { positional, ..called });
             return Value::Record(class);
         }
+        self.fill(frame, call, class, &called)
+    }
+
+    /// `dataclasses.replace(instance, name=value)`, which makes another instance of the class.
+    pub(super) fn replace(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let mut called = self.eval_arguments(frame, &call.arguments);
+        match (called.positional.pop(), &*called.positional, &called.rest) {
+            (Some(Value::Record(class)), [], None) if self.classes[class.0].kind == ClassKind::Data => {
+                self.fill(frame, call, class, &called)
+            }
+            (Some(unknown @ (Value::Nothing | Value::Reported(_))), [], _) => unknown,
+            _ => self.unclear(frame, call),
+        }
+    }
+
+    /// Gives the arguments to the fields of a new instance.
+    fn fill(&mut self, frame: CodeLocation, call: &'a ExprCall, class: ClassId, called: &Called) -> Value {
         let fields = self.classes[class.0].fields.clone();
         for value in called.values().cloned().collect::<Vec<_>>() {
             self.check_no_closure(frame, call, &value);
@@ -269,7 +295,7 @@ impl<'a> Flow<'a> {
         let mut classes = self.classes.iter();
         let class = classes.find(|class| class.methods.get("__init__").is_some_and(|(id, _)| *id == function))?;
         let Body::Def(def) = self.function(function).body else { return None };
-        (class.kind == ClassKind::Group && own_instance(def) == Some(owner.id.as_str()))
+        (matches!(class.kind, ClassKind::Group | ClassKind::Module) && own_instance(def) == Some(owner.id.as_str()))
             .then(|| class.field(target.attr.as_str()))?
     }
 
@@ -282,6 +308,12 @@ impl<'a> Flow<'a> {
             let function = *function;
             return self.bind_call(frame, node, function, &called);
         }
+        if let (Value::Class(class), "apply") = (owner, name)
+            && let Some(apply) = self.apply_of(*class)
+        {
+            return apply;
+        }
+        let checked = &self.classes[class.0];
         match checked.member(name) {
             Some(site) => self.heap[site.0].clone().shared(),
             // The names of members and their values.
@@ -302,6 +334,9 @@ impl<'a> Flow<'a> {
         name: &str,
     ) -> Option<Value> {
         let (Value::Class(class) | Value::Record(class)) = owner else { return None };
+        if self.is_eval(owner, name) && call.arguments.is_empty() {
+            return Some(owner.clone());
+        }
         let (function, receiver) = self.classes[class.0].methods.get(name).copied()?;
         let first = match (receiver, owner) {
             (Receiver::Nothing, _) => None,

@@ -8,6 +8,9 @@ use crate::rules::{TensorOperator, TensorRead, UnknownCall};
 
 impl<'a> Flow<'a> {
     pub(super) fn compare(&mut self, frame: CodeLocation, compare: &'a ExprCompare) -> Value {
+        if self.is_type_test(frame, compare) {
+            return Value::Plain;
+        }
         let mut left_expr = &*compare.left;
         let mut left = self.eval(frame, left_expr);
         for (op, right_expr) in compare.ops.iter().zip(&compare.comparators) {

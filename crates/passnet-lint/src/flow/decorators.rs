@@ -6,10 +6,12 @@ use super::{Binding, CodeLocation, Flow, FunctionId, ModuleId, Value, arguments:
 use crate::rules::{DecoratorNotAllowed, ModuleState};
 
 impl<'a> Flow<'a> {
-    /// Returns whether all decorators of a function are functions of the directory: names that no import of an installed module binds.
+    /// Returns whether all decorators of a function are functions of the directory, or calls of them: names that no import of an installed
+    /// module binds.
     pub(super) fn has_own_decorators(&self, id: ModuleId, def: &StmtFunctionDef) -> bool {
         let is_own = |decorator: &Decorator| {
-            decorator.expression.as_name_expr().is_some_and(|name| {
+            let callee = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &*call.func);
+            callee.as_name_expr().is_some_and(|name| {
                 matches!(self.modules[id.0].names.get(name.id.as_str()), Some(Binding::Imported(..)))
                     || self.statements(id).iter().any(|stmt| {
                         stmt.as_function_def_stmt()

@@ -17,6 +17,9 @@ use crate::{
 /// Name of the list of names that a module exports. It affects star imports only, which are refused.
 const EXPORTS: &str = "__all__";
 
+/// Names that describe a module. Python does not read them.
+const DESCRIPTIONS: &[&str] = &["__author__", "__copyright__", "__date__", "__license__", "__version__"];
+
 /// Returns whether a statement assigns to `__all__` alone.
 pub(super) fn is_exports(assign: &StmtAssign) -> bool {
     matches!(assign.targets.as_slice(), [Expr::Name(name)] if name.id.as_str() == EXPORTS)
@@ -31,7 +34,9 @@ impl<'a> Flow<'a> {
                 continue;
             }
             let bound = self.modules[id.0].names.insert(name, Binding::Value(Value::Nothing)).is_some();
-            self.check_binding(id, name, range, bound || api::is_python_builtin(name));
+            if bound || !DESCRIPTIONS.contains(name) {
+                self.check_binding(id, name, range, bound || api::is_python_builtin(name));
+            }
         }
         for (name, range) in &scope.comprehension {
             let outside = scope.names.iter().any(|(bound, _)| bound == name) || self.is_import(id, name);
@@ -155,6 +160,7 @@ impl<'a> Flow<'a> {
         let scope = match self.function(id).body {
             Body::Def(def) => Scope::of_body(parameters, &def.body),
             Body::Lambda(body) => Scope::of_lambda(parameters, body),
+            Body::Partial => return,
         };
         for (name, range) in &scope.comprehension {
             let own = scope.names.iter().any(|(bound, _)| bound == name);
@@ -300,7 +306,7 @@ impl<'a> Flow<'a> {
             let value = self.eval(frame, expr);
             if path == "triton.heuristics" {
                 self.run_heuristics(frame, expr, &value);
-            } else if !self.is_plain(&value) {
+            } else if !self.is_plain(&value) || self.holds_iterator(&value) {
                 let subject = self.source(frame.module).slice(expr).to_owned();
                 self.report(frame.module, expr, &LaunchHook { subject });
             }
@@ -357,6 +363,7 @@ impl<'a> Flow<'a> {
                 let value = self.eval(frame, body);
                 self.return_value(frame, body, value);
             }
+            Body::Partial => {}
         }
         // Findings count in the reporting round only, so earlier rounds skip this work.
         if self.reporting {

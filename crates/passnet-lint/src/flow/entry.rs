@@ -1,9 +1,12 @@
 //! Entry points of a pass: the calls between them, and the rules of `replacement_args` and `replacement_func`.
 
+use std::collections::BTreeSet;
+
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::TextRange;
 
 use super::{Body, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, arguments::Called};
+use crate::class::Receiver;
 use crate::rules::{EntryPoint, ReplacementArgs, ReplacementFunc};
 
 /// The functions that the evaluator calls by name.
@@ -16,10 +19,13 @@ impl<'a> Flow<'a> {
         for id in self.module_ids() {
             let Some(function) = self.entry(id, FunctionRole::ReplacementFunc) else { continue };
             let Some(returned) = single_return(function) else { continue };
-            let Some(Value::Functions(ids)) = self.wrapper(id, returned) else { continue };
-            let called = self
+            let Some((ids, receiver)) = self.wrapper(id, returned).and_then(|value| self.wrapped(&value)) else {
+                continue;
+            };
+            let mut called = self
                 .entry(id, FunctionRole::ReplacementArgs)
                 .map_or_else(Called::default, |args| self.passed_on(id, args));
+            called.positional.splice(0..0, receiver);
             // The returned name may have been assigned several functions.
             for target in ids {
                 if self.function(target).role != FunctionRole::Host {
@@ -103,7 +109,7 @@ impl<'a> Flow<'a> {
         self.functions.iter().find(|function| function.module == id && function.role == role).and_then(|function| {
             match function.body {
                 Body::Def(def) => Some(def),
-                Body::Lambda(_) => None,
+                Body::Lambda(_) | Body::Partial => None,
             }
         })
     }
@@ -145,16 +151,19 @@ impl<'a> Flow<'a> {
             self.check_passed_on(id, def, returned);
             return;
         }
-        let shown = || format!("`{}`", self.source(id).slice(returned));
-        let is_wrapper = match self.wrapper(id, returned) {
-            Some(Value::Functions(ids)) => ids.iter().all(|id| {
-                let function = self.function(*id);
-                function.role == FunctionRole::Host
-                    && self.is_lasting(&Value::function(*id))
-                    && matches!(function.body, Body::Def(_))
-            }),
-            _ => false,
+        let shown = || match returned {
+            Expr::Lambda(_) | Expr::Call(_) => {
+                format!(
+                    "`{}`, which is a new object in each call (give it a name at module level)",
+                    self.source(id).slice(returned)
+                )
+            }
+            _ => format!("`{}`", self.source(id).slice(returned)),
         };
+        let wrapper = self.wrapper(id, returned).unwrap_or(Value::Nothing);
+        let is_wrapper = self.wrapped(&wrapper).is_some_and(|(ids, _)| {
+            ids.iter().all(|id| self.function(*id).role == FunctionRole::Host) && self.is_lasting(&wrapper)
+        });
         if !is_wrapper || !def.parameters.is_empty() {
             let subject = if is_wrapper { "parameters of its own".to_owned() } else { shown() };
             self.report(id, returned, &ReplacementFunc { subject });
@@ -168,8 +177,31 @@ impl<'a> Flow<'a> {
             Expr::Name(name) => self.module_name(id, name.id.as_str()),
             Expr::Attribute(attribute) => match self.module_name(id, attribute.value.as_name_expr()?.id.as_str())? {
                 Value::Module(module) => self.module_name(module, attribute.attr.as_str()),
+                // A method that gets an instance or a class is a new object each time; a static method is not.
+                Value::Class(class) => match self.classes[class.0].methods.get(attribute.attr.as_str())? {
+                    (function, Receiver::Nothing) => Some(Value::function(*function)),
+                    _ => None,
+                },
                 _ => None,
             },
+            _ => None,
+        }
+    }
+
+    /// Returns the functions that a call of a wrapper runs, and the instance that they get, if the wrapper is one.
+    fn wrapped(&self, wrapper: &Value) -> Option<(BTreeSet<FunctionId>, Option<Value>)> {
+        match wrapper {
+            Value::Functions(ids) => Some((ids.clone(), None)),
+            Value::Record(class) => {
+                let (function, receiver) = self.classes[class.0].methods.get(self.called_method(wrapper))?;
+                let given = match receiver {
+                    Receiver::Instance => Some(wrapper.clone()),
+                    Receiver::Class => Some(Value::Class(*class)),
+                    Receiver::Nothing => None,
+                    Receiver::Property => return None,
+                };
+                Some(([*function].into(), given))
+            }
             _ => None,
         }
     }

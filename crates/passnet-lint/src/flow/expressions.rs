@@ -1,13 +1,13 @@
 //! Expressions of host code.
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprBinOp, ExprSubscript, Operator, UnaryOp};
+use ruff_python_ast::{Expr, ExprBinOp, ExprSubscript, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
 use super::{CodeLocation, Flow, Value, api};
 use crate::importable::IMPORTABLE;
 use crate::rules::{
-    ApiNotAllowed, DunderAccess, ModuleAsValue, StatementNotAllowed, TensorAttribute, TensorOperator, TensorRead,
-    UnassignedName, UnknownAttribute, UnknownName,
+    ApiNotAllowed, DunderAccess, ModuleAsValue, StatementNotAllowed, TensorOperator, TensorRead, UnassignedName,
+    UnknownName,
 };
 
 /// Alignment in bytes of the memory that PyTorch allocates.
@@ -49,7 +49,10 @@ impl<'a> Flow<'a> {
             | Expr::NoneLiteral(_)
             | Expr::EllipsisLiteral(_) => Value::Plain,
             Expr::Name(name) => self.name(frame, expr, name.id.as_str()),
-            Expr::Attribute(attribute) => self.attribute(frame, attribute),
+            Expr::Attribute(_) => match self.access(frame, expr) {
+                Some(access) => self.attribute(frame, access),
+                None => Value::Mixed,
+            },
             Expr::Subscript(subscript) => self.subscript(frame, subscript),
             Expr::Call(call) => self.call(frame, call),
             Expr::Tuple(tuple) => {
@@ -163,12 +166,9 @@ impl<'a> Flow<'a> {
                 Value::Plain
             }
             Expr::Starred(starred) => self.eval(frame, &starred.value),
-            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) | Expr::TString(_) | Expr::IpyEscapeCommand(_) => {
-                let subject = match expr {
-                    Expr::Yield(_) | Expr::YieldFrom(_) => "`yield` (return a list or a tuple instead)",
-                    _ => "this expression",
-                }
-                .to_owned();
+            Expr::Yield(_) | Expr::YieldFrom(_) => self.run_yield(frame, expr),
+            Expr::Await(_) | Expr::TString(_) | Expr::IpyEscapeCommand(_) => {
+                let subject = "this expression".to_owned();
                 self.report(frame.module, expr, &StatementNotAllowed { subject })
             }
         }
@@ -185,41 +185,6 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, node, &DunderAccess { subject: name.to_owned() })
             }
             None => self.report(frame.module, node, &UnknownName { subject: name.to_owned() }),
-        }
-    }
-
-    fn attribute(&mut self, frame: CodeLocation, attribute: &'a ExprAttribute) -> Value {
-        let owner = self.eval_raw(frame, &attribute.value);
-        let name = attribute.attr.as_str();
-        #[cfg(test)]
-        if self.reporting {
-            self.bases.push((attribute.range(), owner.clone()));
-        }
-        if name.starts_with("__") && name != "__version__" {
-            return self.report(frame.module, attribute, &DunderAccess { subject: name.to_owned() });
-        }
-        match &owner {
-            Value::Nothing if !self.reporting => owner,
-            Value::Reported(_) => owner,
-            // `tl.float32.primitive_bitwidth` and the like are attributes of data.
-            Value::Path(path) if api::api(path) != Some(api::Api::Constant) => Value::Path(format!("{path}.{name}")),
-            Value::Module(id) => match self.module_name(*id, name) {
-                // A module outlives all calls, so its containers must not change.
-                Some(value) => value.shared(),
-                None => {
-                    let subject = format!("{}.{name}", self.source(*id).stem);
-                    self.report(frame.module, attribute, &UnknownName { subject })
-                }
-            },
-            Value::Class(_) | Value::Record(_) => self.member(frame, &attribute.attr, &owner, name),
-            Value::Tensor if api::TENSOR_ATTRIBUTES.contains(&name) => Value::Plain,
-            Value::Tensor if api::TENSOR_VIEWS.contains(&name) => Value::Tensor,
-            Value::Tensor => self.report(frame.module, &attribute.attr, &TensorAttribute { subject: name.to_owned() }),
-            Value::Plain | Value::Path(_) | Value::Tuple(_) if api::PLAIN_ATTRIBUTES.contains(&name) => Value::Plain,
-            _ => {
-                let violation = UnknownAttribute { subject: name.to_owned(), owner: owner.describe() };
-                self.report(frame.module, &attribute.attr, &violation)
-            }
         }
     }
 
@@ -323,14 +288,14 @@ impl<'a> Flow<'a> {
             }
             // Concatenation and repetition make a new container of the old elements.
             (
-                left @ (Value::Items { .. } | Value::Tuple(_)),
+                left @ (Value::Items { .. } | Value::Tuple(_) | Value::Plain),
                 right @ (Value::Items { .. } | Value::Tuple(_) | Value::Plain),
-            ) if matches!(op, Operator::Add | Operator::Mult | Operator::BitOr) => {
+            ) if combines(op) && (left != Value::Plain || !right.is_constant()) => {
                 let merges = op == Operator::BitOr && self.is_dictionary(&left) && self.is_dictionary(&right);
-                let mut joined = self.values_or_elements(frame, node, left);
-                if right != Value::Plain {
-                    let added = self.values_or_elements(frame, node, right);
-                    joined = joined.join(added);
+                let mut joined = Value::Nothing;
+                for side in [left, right].into_iter().filter(|side| *side != Value::Plain) {
+                    let elements = self.values_or_elements(frame, node, side);
+                    joined = joined.join(elements);
                 }
                 if merges { self.dictionary(frame, node, joined) } else { self.container(frame, node, joined) }
             }
@@ -349,6 +314,11 @@ impl<'a> Flow<'a> {
             self.interpolation(frame, part);
         }
     }
+}
+
+/// Returns whether an operator makes a new container of containers. As a plain value, it could be changed in place.
+pub(super) fn combines(op: Operator) -> bool {
+    matches!(op, Operator::Add | Operator::BitAnd | Operator::BitOr | Operator::BitXor | Operator::Mult | Operator::Sub)
 }
 
 /// Returns whether an index makes a view of a tensor: numbers, slices, `None`, `...`, tuples of these. A list would gather.

@@ -11,12 +11,14 @@ const UPSTREAM_PACKAGE: &str = "pass_dir";
 
 /// Names of `typing` that a pass may import for annotations.
 const TYPING_NAMES: &[&str] = &[
+    "Annotated",
     "Any",
     "Callable",
     "ClassVar",
     "Dict",
     "Final",
     "FrozenSet",
+    "Generator",
     "Iterable",
     "Iterator",
     "List",
@@ -25,6 +27,7 @@ const TYPING_NAMES: &[&str] = &[
     "NamedTuple",
     "NoReturn",
     "Optional",
+    "Self",
     "Sequence",
     "Set",
     "TYPE_CHECKING",
@@ -41,7 +44,7 @@ const TYPING_NAMES: &[&str] = &[
 const STANDARD_NAMES: &[(&str, &[&str])] = &[
     ("collections", &["abc", "namedtuple"]),
     ("contextlib", &["nullcontext"]),
-    ("dataclasses", &["dataclass", "field"]),
+    ("dataclasses", &["dataclass", "field", "replace"]),
     ("enum", &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum", "auto", "unique"]),
     ("functools", &["cache", "lru_cache", "partial", "reduce", "wraps"]),
     ("triton.runtime", &["driver"]),

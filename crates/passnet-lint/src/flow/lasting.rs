@@ -42,6 +42,10 @@ impl<'a> Flow<'a> {
     /// Returns whether a function keeps only lasting values alive: its defaults, and the variables of the functions around it. It
     /// cannot assign to these variables, and cannot change a container in them.
     fn keeps_lasting(&self, id: FunctionId, seen: &mut Seen) -> bool {
+        if let Some(bound) = self.partials.get(&id) {
+            let targets = Value::Functions(bound.targets.clone());
+            return !seen.functions.insert(id) || bound.values().chain([&targets]).all(|value| self.lasts(value, seen));
+        }
         let function = self.function(id);
         if function.parent.is_none() || !seen.functions.insert(id) {
             return true;
@@ -50,6 +54,8 @@ impl<'a> Flow<'a> {
         match function.body {
             Body::Def(def) => names.visit_body(&def.body),
             Body::Lambda(body) => names.visit_expr(body),
+            // Unless it is a partial function of itself, which is a finding.
+            Body::Partial => return false,
         }
         let parents = std::iter::successors(function.parent, |parent| self.function(*parent).parent);
         let captured = parents.flat_map(|parent| self.function(parent).locals.iter());

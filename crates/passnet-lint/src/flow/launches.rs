@@ -65,6 +65,12 @@ impl<'a> Flow<'a> {
         let Value::Functions(ids) = value else { return self.unknown(frame, node, value) };
         let mut result = Value::Nothing;
         for id in ids {
+            if self.partials.contains_key(id) {
+                let site = self.site(frame, node, Value::LaunchArgument);
+                let called = Called { positional: vec![Value::fresh(site).shared()], ..Called::default() };
+                result = result.join(self.bind_call(frame, node, *id, &called));
+                continue;
+            }
             let function = self.function(*id);
             let home = CodeLocation { module: function.module, function: Some(*id) };
             if let Some(first) = function.parameters.and_then(|parameters| parameters.args.first()) {

@@ -28,6 +28,13 @@ fn expression() -> impl Strategy<Value = String> {
         prop_oneof![
             (inner.clone(), attribute()).prop_map(|(value, name)| format!("({value}).{name}")),
             (inner.clone(), attribute()).prop_map(|(value, name)| format!("({value}).{name}()")),
+            (inner.clone(), attribute()).prop_map(|(value, name)| format!("getattr({value}, \"{name}\")")),
+            (inner.clone(), attribute()).prop_map(|(value, name)| format!("getattr({value}, \"{name}\", x)")),
+            inner.clone().prop_map(|value| format!("next(steps({value}), {value})")),
+            inner.clone().prop_map(|value| format!("next(iter({value}))")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("partial(helper, {a})({b})")),
+            inner.clone().prop_map(|value| format!("Layer({value})(x)")),
+            inner.clone().prop_map(|value| format!("Static.apply({value})")),
             (inner.clone(), -2..3_i8).prop_map(|(value, index)| format!("({value})[{index}]")),
             inner.clone().prop_map(|value| format!("({value})[-0]")),
             inner.clone().prop_map(|value| format!("({value})[0:]")),
@@ -87,6 +94,10 @@ fn program() -> impl Strategy<Value = String> {
             "import torch\nfrom functools import partial\nfrom itertools import product\nfrom typing import NamedTuple\n\n\n\
              class Pair(NamedTuple):\n    left: object\n    right: object = None\n\n    @property\n    def both(self):\n        \
              return (self.left, self.right)\n\n    def swapped(self):\n        return Pair(self.right, self.left)\n\n\n\
+             class Layer(torch.nn.Module):\n    def __init__(self, held):\n        super().__init__()\n        self.held = held\n\n    \
+             def forward(self, value):\n        return (self.held, value)\n\n\n\
+             class Static(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, value):\n        return value\n\n\n\
+             def steps(value):\n    yield value\n    yield from [value]\n\n\n\
              def make(value):\n    def made(other=None):\n        return value\n\n    return made\n\n\ndef helper(x, y=0, z=0, w=0, parts=0, n=0, table=0):\n    return {helped}\n\n\n\
              def fused(x, y):\n    {names}\n    {body}\n    return {returned}\n"
         )
@@ -115,7 +126,9 @@ proptest! {
                     "{text}\n{range:?}: {base:?}"
                 );
             }
-            let hostile = HOSTILE.iter().find(|name| text.contains(&format!(").{name}")));
+            let hostile = HOSTILE.iter().find(|name| {
+                text.contains(&format!(").{name}")) || text.contains(&format!("\"{name}\""))
+            });
             prop_assert!(hostile.is_none(), "{text}\naccepted with {hostile:?}");
         }
     }

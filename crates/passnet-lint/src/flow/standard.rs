@@ -38,9 +38,35 @@ impl<'a> Flow<'a> {
         }
         self.check_plain_arguments(frame, node, called, "passing it to a function");
         match callee {
+            // The elements of a tuple of lists could be changed in place.
+            Value::Builtin("tuple") if !called.values().all(|value| self.is_flat(value)) => {
+                let subject = "`tuple` of lists in lists (write `[tuple(x) for x in ...]`)".to_owned();
+                self.report(frame.module, node, &UnknownCall { subject })
+            }
             Value::Builtin(name) => self.selected(frame, node, name, called),
+            Value::Path(path) => self.computed(frame, node, &path, called),
             _ => Value::Plain,
         }
+    }
+
+    /// Returns the result of a function of a module that gets plain values. Some return a container if they get one: as a plain value,
+    /// it could be changed in place.
+    fn computed(&mut self, frame: CodeLocation, node: &impl Ranged, path: &str, called: &Called) -> Value {
+        let given = called.values().cloned().collect::<Vec<_>>();
+        if let Some(name) = path.strip_prefix("operator.") {
+            let combines = matches!(name, "add" | "and_" | "mul" | "or_" | "sub" | "xor");
+            let holds = given.iter().any(|value| matches!(value, Value::Items { .. } | Value::Tuple(_)));
+            if combines && holds {
+                let subject = format!("`{path}` of a list, tuple or dictionary (write the operator)");
+                return self.report(frame.module, node, &UnknownCall { subject });
+            }
+        }
+        // `math.prod([2], start=[0])` is a list.
+        let starts = called.keywords.iter().any(|(_, value)| matches!(value, Value::Items { .. }));
+        if path.starts_with("math.") && (starts || !given.iter().all(|value| self.is_flat(value))) {
+            return self.report(frame.module, node, &UnknownCall { subject: format!("`{path}` of lists in lists") });
+        }
+        Value::Plain
     }
 
     /// Calls a function of a module that computes plain values from plain values.
@@ -52,7 +78,20 @@ impl<'a> Flow<'a> {
             "triton.runtime.driver.active.utils.get_device_properties" => {
                 self.dictionary(frame, call, Value::Plain).shared()
             }
-            _ => Value::Plain,
+            _ => self.computed(frame, call, path, called),
+        }
+    }
+
+    /// Returns whether the elements of a container are plain values that cannot be changed.
+    fn is_flat(&self, value: &Value) -> bool {
+        match value {
+            Value::Items { sites, .. } => {
+                matches!(self.elements(sites), Value::Reported(_) | Value::Plain | Value::Nothing)
+            }
+            Value::Tuple(elements) => {
+                elements.iter().all(|element| element.is_constant() || matches!(element, Value::Reported(_)))
+            }
+            _ => true,
         }
     }
 
@@ -66,7 +105,16 @@ impl<'a> Flow<'a> {
                 given.into_iter().skip(1).fold(element, Value::join).join(Value::Plain).shared()
             }
             ("max" | "min", _) => given.into_iter().fold(Value::Plain, Value::join).shared(),
-            ("sum", _) => given.into_iter().skip(1).fold(Value::Plain, Value::join).shared(),
+            ("sum", [summed, ..]) if given[1..].iter().any(|value| !matches!(value, Value::Plain)) => {
+                // It adds up lists: the result has all of their elements.
+                let mut joined = self.element(frame, node, summed.clone());
+                joined = self.element(frame, node, joined);
+                for start in given.into_iter().skip(1) {
+                    let element = self.element(frame, node, start);
+                    joined = joined.join(element);
+                }
+                self.container(frame, node, joined).shared()
+            }
             _ => Value::Plain,
         }
     }
@@ -113,29 +161,6 @@ impl<'a> Flow<'a> {
         }
         let made = self.container(frame, call, result);
         self.iterator(made)
-    }
-
-    /// `functools.partial(function, name=value)`. The value is bound to the parameter, so a later call passes the rest.
-    pub(super) fn partial(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
-        let [function] = &*call.arguments.args else {
-            let subject = "`functools.partial` with values by position; bind them by name, so this".to_owned();
-            return self.report(frame.module, call, &UnknownCall { subject });
-        };
-        let callee = self.eval(frame, function);
-        let Value::Functions(ids) = &callee else { return self.unclear(frame, call) };
-        let mut called = Called::default();
-        for keyword in &call.arguments.keywords {
-            let Some(name) = &keyword.arg else { return self.unclear(frame, call) };
-            let value = self.eval(frame, &keyword.value);
-            // The bound value lives as long as the function, which may be bound at module level.
-            if !self.is_lasting(&value) {
-                let subject = format!("`functools.partial` with {}", value.describe());
-                return self.report(frame.module, keyword, &UnknownCall { subject });
-            }
-            called.keywords.push((name.as_str().to_owned(), value.shared()));
-        }
-        self.call_functions(frame, call, ids, &called);
-        callee
     }
 
     /// `itertools.product` and the like.

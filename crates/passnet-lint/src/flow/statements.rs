@@ -3,7 +3,10 @@
 use ruff_python_ast::{Expr, Operator, Pattern, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtMatch, StmtWith};
 use ruff_text_size::Ranged;
 
-use super::{Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports, scope::chosen_names};
+use super::{
+    Binding, CodeLocation, Flow, ModuleId, Value, api, definitions::is_exports, expressions::combines,
+    scope::chosen_names,
+};
 use crate::{
     annotation,
     class::ClassKind,
@@ -58,6 +61,7 @@ impl<'a> Flow<'a> {
     fn run_statement(&mut self, frame: CodeLocation, stmt: &'a Stmt) {
         match stmt {
             Stmt::Pass(_) | Stmt::Break(_) | Stmt::Continue(_) => {}
+            Stmt::Expr(stmt) if self.is_super_init(frame, &stmt.value) => {}
             Stmt::Expr(stmt) => {
                 self.eval(frame, &stmt.value);
             }
@@ -194,7 +198,9 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, &**target, &StatementNotAllowed { subject });
             }
         }
+        self.open_contexts += 1;
         self.run_block(frame, &stmt.body);
+        self.open_contexts -= 1;
     }
 
     fn assign(&mut self, frame: CodeLocation, assign: &'a StmtAssign) {
@@ -331,6 +337,11 @@ impl<'a> Flow<'a> {
             (Value::Tensor | Value::LaunchArgument, _) | (_, Value::Tensor) => {
                 let subject = format!("`{}=`", assign.op);
                 self.report(frame.module, assign, &TensorOperator { subject });
+            }
+            // Only a container takes the elements of another one, and this one is not known.
+            (Value::Plain, Value::Items { .. }) if combines(assign.op) => {
+                let subject = format!("`{}=` with a list or dictionary", assign.op);
+                self.report(frame.module, assign, &SharedMutation { subject });
             }
             // `list += iterable` changes the list in place.
             (Value::Items { .. }, _) => {

@@ -33,6 +33,17 @@ impl Violation for ApiNotAllowed {
     const HELP: &'static str = "wrappers allocate, inspect and launch; compute inside a kernel";
 
     fn message(&self) -> String {
-        format!("`{}` may not be used here", self.subject)
+        format!("`{}` may not be used here{}", self.subject, advice(&self.subject))
+    }
+}
+
+/// Returns what to write instead of functions that ordinary code often calls.
+fn advice(path: &str) -> &'static str {
+    match path {
+        "torch.inference_mode" | "torch.set_grad_enabled" | "torch.is_grad_enabled" => {
+            "; write `with torch.no_grad():`, or nothing, because passes run without gradients"
+        }
+        _ if path.starts_with("torch.autograd.function.FunctionCtx") => "; a pass has no backward, so leave it out",
+        _ => "",
     }
 }

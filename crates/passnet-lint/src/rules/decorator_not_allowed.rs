@@ -4,14 +4,15 @@ use crate::rule::Violation;
 ///
 /// Allows the decorators `triton.jit`, `triton.autotune`, `triton.heuristics`, `passnet.kernels.triton`,
 /// `passnet.kernels.prepared`, `torch.fx.wrap`, `torch.no_grad()`, those of classes of data (`dataclass`,
-/// `enum.unique`, `property`, `staticmethod`, `classmethod`), functions of the directory that get and return functions,
+/// `enum.unique`, `property`, `staticmethod`, `classmethod`), functions of the directory that get and return functions (or calls that return such functions),
 /// `functools.wraps` inside of these, and `functools.lru_cache` on functions of sizes. A function under `lru_cache`, and all functions that it calls, may only compute plain values from plain values.
 ///
 /// ## Why
 ///
 /// A decorator replaces the function in the source by another one: `torch.compile` compiles it. `functools.cache` stores
 /// its results: with a tensor among arguments or results, or with a value that depends on the moment of the call, a
-/// later call could depend on an earlier one.
+/// later call could depend on an earlier one. Caches of passes forget no result, also with `maxsize`: a forgotten result
+/// would tell what earlier calls asked for.
 ///
 /// ## Example
 ///

@@ -2,7 +2,8 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects names and attributes that begin with two underscores. A list of names may be assigned to `__all__`.
+/// Rejects names and attributes that begin with two underscores. A list of names may be assigned to `__all__`, and to `__slots__`
+/// in a class; a module may assign to `__author__`, `__version__` and the like.
 ///
 /// ## Why
 ///

@@ -2,10 +2,10 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Allows imports of a fixed list of modules: `torch` (with `torch.nn`, `torch.nn.functional`, `torch.fx`),
+/// Allows imports of a fixed list of modules: `torch` (with `torch.nn`, `torch.nn.functional`, `torch.fx`, `torch.autograd`),
 /// `triton`, `triton.language`, libdevice, `passnet.kernels`, `__future__.annotations`, and files of the pass directory:
 /// `import helper`, `from . import helper`, `from .helper import f`. Of the standard library, it allows `math`,
-/// `operator`, `itertools`, `bisect`, `typing`, `collections.abc`, and these names: `dataclasses.dataclass` and `field`,
+/// `operator`, `itertools`, `bisect`, `typing`, `collections.abc`, and these names: `dataclasses.dataclass`, `field` and `replace`,
 /// `enum.Enum` and its kinds, `functools.lru_cache`, `cache`, `partial`, `reduce` and `wraps`, `collections.namedtuple`,
 /// `contextlib.nullcontext`. Functions may import these modules, too.
 ///

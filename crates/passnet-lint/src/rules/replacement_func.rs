@@ -3,7 +3,8 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Requires `replacement_func` to be one `return` of the name of a wrapper that a file of this directory defines at
-/// module level.
+/// module level: a function, a lambda, a `functools.partial`, a static method, or an instance of a class with `__call__`
+/// (of a `torch.nn.Module` with `forward`). An instance must hold settings and kernels only.
 ///
 /// ## Why
 ///
@@ -19,7 +20,7 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Define the wrapper with `def` and return its name.
+/// Define the wrapper with `def`, or give the object a name at module level, and return the name.
 pub(crate) struct ReplacementFunc {
     /// The returned expression.
     pub(crate) subject: String,
@@ -29,7 +30,7 @@ impl Violation for ReplacementFunc {
     const ID: &'static str = "PN304";
     const NAME: &'static str = "replacement-func";
     const SOURCE: &'static str = include_str!("replacement_func.rs");
-    const HELP: &'static str = "define the wrapper with `def` at module level and return its name";
+    const HELP: &'static str = "define the wrapper at module level, e.g. with `def`, and return its name";
 
     fn message(&self) -> String {
         format!("replacement_func has to return a wrapper defined in this directory, not {}", self.subject)

@@ -2,15 +2,19 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects statements and expressions that a pass does not need: `async`, `global`, `nonlocal`, generators, and
+/// Rejects statements and expressions that a pass does not need: `async`, `global`, `nonlocal`, and
 /// anything but imports, definitions and constants at module level. The body of `if __name__ == "__main__":` (without
 /// `else`) is not checked, because it does not run when a pass is imported. `if` with `else` may choose constants there: each branch
 /// assigns to the same names.
 ///
 /// Classes at module level are allowed if they hold data: enumerations, `NamedTuple`, `@dataclass` (methods, properties,
 /// `__post_init__` and `__call__` included), classes without a base (functions, constants, and an `__init__` that assigns
-/// to attributes of `self`), and exceptions without members. Other bases, decorators, metaclasses and methods that begin
-/// with two underscores are not. The body of `if TYPE_CHECKING:` (without `else`) is not checked either. `match` compares plain values; patterns
+/// to attributes of `self`), and exceptions without members. Two classes of PyTorch may be extended to wrap a function. A
+/// `torch.nn.Module` may have `__init__`, `forward` and methods whose names the base does not have. Its instances can be
+/// called, and `eval()` returns them; nothing else that they inherit is available. A `torch.autograd.Function` may have one
+/// static method `forward`, which `apply` calls with a context that nothing may use. Other bases, decorators, metaclasses and methods that begin
+/// with two underscores are not. A class may list the names of its attributes in `__slots__`. `yield` is allowed in functions, but
+/// not inside `with`: the generator is an iterator, which may not outlive the call (PN501). The body of `if TYPE_CHECKING:` (without `else`) is not checked either. `match` compares plain values; patterns
 /// with classes or dictionaries are not allowed. `del` removes variables of the function; for elements of containers from elsewhere, see PN502.
 ///
 /// ## Why
@@ -21,9 +25,9 @@ use crate::rule::Violation;
 /// ## Example
 ///
 /// ```python
-/// class Fused(torch.nn.Module):    # PN209
-///     def __repr__(self):          # PN209
-///         return ""
+/// class Fused(torch.nn.Module):
+///     def __setattr__(self, name, value):      # PN209
+///         ...
 /// ```
 ///
 /// ## How to fix

@@ -5,6 +5,12 @@ use crate::rule::Violation;
 /// Requires that the checker knows the target of every call and operation in a wrapper: a function of the directory,
 /// a launch, an allowed function or method.
 ///
+/// `getattr(x, "name")` is the attribute `x.name`, and all rules treat it so. The name must be a literal. `hasattr` is allowed for
+/// modules and names that a pass may use: only the installed version decides. `type(n) is int` and the like compare types of
+/// plain values, and `type(n).__name__` of a plain value may stand in a message. The exact type of a tensor may not be
+/// asked for: test with `isinstance(x, torch.Tensor)`. `functools.partial` takes functions of the directory, and values that
+/// do not change.
+///
 /// ## Why
 ///
 /// A call of a value of unknown origin could call any function.

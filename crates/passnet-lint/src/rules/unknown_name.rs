@@ -7,8 +7,9 @@ use crate::rule::Violation;
 ///
 /// ## Why
 ///
-/// `exec`, `eval`, `getattr`, `globals`, `open`, `type`, `print` and similar builtins give access to the whole
-/// interpreter. A pass needs none of them to launch a kernel.
+/// `exec`, `eval`, `globals`, `vars`, `setattr`, `open`, `print` and similar builtins give access to the whole
+/// interpreter. A pass needs none of them to launch a kernel. `getattr`, `hasattr`, `type` and `callable` are allowed where
+/// the text shows what they ask (PN404).
 ///
 /// ## Example
 ///
@@ -40,8 +41,6 @@ impl Violation for UnknownName {
 fn advice(name: &str) -> &'static str {
     match name {
         "slice" => "; write `x[start:end]`",
-        "getattr" | "hasattr" => "; write the attribute's name, or test dtype, shape or device",
-        "type" => "; test with `isinstance`",
         "print" => "; raise an exception with the message",
         _ => "",
     }
