@@ -83,6 +83,28 @@ def test_the_page_says_times_and_regions(library: Path):
     assert "<script>" not in page.report(result)
     # The page has the style of all others.
     assert "--accent:" in text and 'class="number"' in text
+    assert "<footer>" in text and page._MARK in text
+    # The mark is that of the other pages, which are written in Rust.
+    shell = Path(__file__).parents[2] / "crates/passnet-web/src/shell.rs"
+    if shell.exists():
+        drawn = "".join(part for part in shell.read_text(encoding="utf-8").split('"#,')[0].split('r#"')[1:])
+        assert page._MARK.startswith(drawn)
+
+
+def test_numbers_on_the_page_have_the_right_form():
+    region = {"rule": "r", "eager_ns": 1.0, "fused_ns": 1.0, "operations": 1, "kept": True, "reason": ""}
+    known = {"inputs": [], "regions": [region], "notes": [], "operations": 1, "compile_s": 1.0, "cuda_graph": "no"}
+    compiled = {"specialisations": [known], "eager": {}}
+    result = {
+        "model": "m",
+        "median_ns": {"eager": 1.0},
+        "failures": {},
+        "device": "cpu",
+        "threads": 2,
+        "compiled": compiled,
+    }
+    text = page.report(result)
+    assert "1 operation, kept" in text and "1 operation, compiled" in text and "2 threads" in text
 
 
 def test_other_files_than_the_manifests_are_refused(library: Path, tmp_path: Path):

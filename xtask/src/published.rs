@@ -51,24 +51,32 @@ pub(crate) fn site(root: &Path) -> Result<()> {
         command.arg("--trajectories").arg(trajectories);
     }
     step("site of the published runs", &mut command)?;
-    check_sizes(&folder.join("site"))?;
+    let site = folder.join("site");
+    let (bytes, largest) = check_sizes(&site)?;
+    let front = fs::metadata(site.join("index.html"))?.len();
+    let largest = largest.strip_prefix(&site).unwrap_or(&largest).display();
+    eprintln!("largest page: {largest}, {} KB; front page: {} KB", bytes / 1000, front / 1000);
     let archive = folder.join("passnet-site.tar.gz");
     step("pack the site", Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("site"))?;
     eprintln!("open {}; packed as {}", folder.join("site/index.html").display(), archive.display());
     Ok(())
 }
 
-/// Fails if a page is too large.
-fn check_sizes(folder: &Path) -> Result<()> {
+/// Returns the size and the path of the largest page of a folder. Fails if it is too large.
+fn check_sizes(folder: &Path) -> Result<(u64, PathBuf)> {
+    let mut largest = (0, folder.to_owned());
     for path in sorted(folder)? {
         let bytes = fs::metadata(&path)?.len();
         if path.is_dir() {
-            check_sizes(&path)?;
-        } else if bytes > MAX_PAGE_BYTES && path.extension().is_some_and(|extension| extension == "html") {
-            bail!("{}: {bytes} bytes, more than {MAX_PAGE_BYTES}; show less on this page", path.display());
+            largest = largest.max(check_sizes(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "html") {
+            if bytes > MAX_PAGE_BYTES {
+                bail!("{}: {bytes} bytes, more than {MAX_PAGE_BYTES}; show less on this page", path.display());
+            }
+            largest = largest.max((bytes, path));
         }
     }
-    Ok(())
+    Ok(largest)
 }
 
 /// Unpacks all archives of a folder, each into a folder of its own, and returns what they hold.
@@ -132,7 +140,8 @@ mod tests {
         };
         write("suite/a.html", MAX_PAGE_BYTES);
         write("run.pnb", 2 * MAX_PAGE_BYTES);
-        assert!(check_sizes(&folder).is_ok());
+        let largest = check_sizes(&folder).expect("no page is too large");
+        assert_eq!(largest, (MAX_PAGE_BYTES, folder.join("suite/a.html")));
         write("suite/b.html", MAX_PAGE_BYTES + 1);
         let error = check_sizes(&folder).expect_err("one page is too large").to_string();
         fs::remove_dir_all(&folder).expect("the folder was written");

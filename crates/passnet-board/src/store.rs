@@ -18,7 +18,7 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 use fs_err as fs;
-use passnet_record::{AuthorSpec, ContentId, PassDirectory, RunEvent, SubmissionState};
+use passnet_record::{AuthorSpec, ContentId, PassDirectory, ResultStatement, RunEvent, SignedResult, SubmissionState};
 use passnet_run::{
     RunLog,
     bundle::{self, Bundle},
@@ -117,6 +117,22 @@ impl Board {
             return Ok(None);
         }
         Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
+    }
+
+    /// Returns the signed result of a run that the board shows.
+    ///
+    /// # Errors
+    /// If a record cannot be read.
+    pub fn result_of(&self, run: &str) -> Result<Option<SignedResult>, BoardError> {
+        for entry in fs::read_dir(self.folder.join("results"))? {
+            if let SubmissionState::Shown(result) = serde_json::from_slice(&fs::read(entry?.path())?)? {
+                let statement: ResultStatement = serde_json::from_str(&result.statement)?;
+                if statement.run == run {
+                    return Ok(Some(result));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the waiting bundles, oldest first.

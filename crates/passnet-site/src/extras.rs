@@ -43,6 +43,8 @@ pub(crate) struct Contents {
     published: bool,
     /// The site has the live page.
     pub(crate) live: bool,
+    /// The server takes submissions.
+    pub(crate) submissions: bool,
 }
 
 impl Contents {
@@ -57,6 +59,7 @@ impl Contents {
             trainings: trainings(extras.trainings)?,
             published: extras.published,
             live: false,
+            submissions: false,
         })
     }
 
@@ -68,6 +71,7 @@ impl Contents {
             .with_traits(self.traits.clone())
             .with_published(self.published)
             .with_live(self.live)
+            .with_submissions(self.submissions)
             .with_bundles(true);
         (site, RunLibrary { sources, graphs: Arc::clone(&self.graphs) })
     }

@@ -36,7 +36,7 @@ impl Shown {
 
     /// Returns a page.
     pub(crate) fn page(&self, place: PageId) -> String {
-        if !matches!(place, PageId::Index | PageId::Suite(..)) {
+        if !matches!(place, PageId::Index | PageId::Board(_) | PageId::Suite(..) | PageId::Figures(_)) {
             return self.site.render(place, &self.library);
         }
         let known = || self.comparing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,6 +96,14 @@ impl Shelf {
     pub fn with_live(mut self) -> Self {
         self.live = Some(Mutex::new(LiveLogs::new(self.folder.clone())));
         self.contents.live = true;
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).shown = None;
+        self
+    }
+
+    /// Says on the pages how to submit, for the server of a board.
+    #[must_use]
+    pub fn with_submissions(mut self) -> Self {
+        self.contents.submissions = true;
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).shown = None;
         self
     }

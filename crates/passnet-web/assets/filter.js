@@ -23,8 +23,6 @@ for (const box of document.querySelectorAll(".filters[data-for]")) {
       row.hidden = !fits(row);
       shown += !row.hidden;
     }
-    // A match in a folded board would be missed.
-    if (shown < all.length) for (const more of target.querySelectorAll("details.more")) more.open = true;
     for (const table of tables) {
       const board = table.closest(".board");
       if (board) board.hidden = [...table.tBodies[0].rows].every((row) => row.hidden);

@@ -47,16 +47,13 @@ pub(crate) enum Ahead {
 }
 
 /// Groups the runs of boards into contests, those with more authors first.
-pub(crate) fn contests(site: &Site, all_standings: &[Standings]) -> Vec<Contest> {
+pub(crate) fn contests<'a>(site: &Site, boards: impl IntoIterator<Item = &'a Standings>) -> Vec<Contest> {
     let mut groups: Vec<(Conditions, Vec<usize>)> = Vec::new();
-    for standings in all_standings {
+    for standings in boards {
         // Runs without a rank are unfinished or cover fewer graphs.
         let runs = standings.rows.iter().filter(|row| row.rank.is_some()).map(|row| row.run);
         let runs = runs.filter(|&run| !site.runs[run].header.author.is_baseline());
-        let same = |(conditions, _): &&mut (Conditions, Vec<usize>)| {
-            *conditions == Conditions { path: conditions.path.clone(), ..standings.conditions.clone() }
-        };
-        match groups.iter_mut().find(same) {
+        match groups.iter_mut().find(|(conditions, _)| conditions.is_same_but_for_path(&standings.conditions)) {
             Some((_, group)) => group.extend(runs),
             None => groups.push((standings.conditions.clone(), runs.collect())),
         }

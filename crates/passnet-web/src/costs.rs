@@ -7,7 +7,7 @@ use passnet_score::median;
 use crate::{
     compare::RankedRun,
     draw::cloud::{CloudMark, Series, cloud},
-    format::{duration, ratio},
+    format::{breakable, duration, ratio},
     standings::path_of,
 };
 
@@ -28,7 +28,7 @@ pub(crate) fn costs(entries: &[RankedRun<'_>]) -> Markup {
             (cloud(&clouds, "Speed-up against compile time"))
         }
         div.scroll role="region" aria-label="Compile time and memory" tabindex="0" {
-            table.sortable {
+            table.sortable.costs {
                 thead { tr {
                     th scope="col" { "Author" }
                     th scope="col" { "Path" }
@@ -77,7 +77,7 @@ fn row(entry: &RankedRun<'_>) -> Markup {
     };
     html! {
         tr {
-            th.author scope="row" { (entry.label) }
+            th.author scope="row" { (breakable(&entry.label)) }
             td { (path_of(entry.run)) }
             td { (entry.run.header.settings.weights) }
             (cell(median(&mut compile), duration))

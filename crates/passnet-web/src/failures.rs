@@ -1,7 +1,7 @@
 use maud::{Markup, html};
 use passnet_record::{Status, Verdict};
 
-use crate::compare::RankedRun;
+use crate::{compare::RankedRun, format::status_tag};
 
 /// Messages longer than this fold.
 const FOLD_AT: usize = 200;
@@ -56,7 +56,7 @@ fn row(group: &Group<'_>) -> Markup {
             th.author scope="row" { (group.author) }
             td { (id.task) }
             td.graphs { (group.graphs.join(", ")) }
-            td { span.status { (status.name()) } }
+            td { (status_tag(*status)) }
             @match reason {
                 Some(reason) => td.reason data-sort=(reason.code) { code { (reason.code) } " " (message(&reason.message)) },
                 None => td.reason { "–" },

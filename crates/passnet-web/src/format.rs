@@ -1,12 +1,24 @@
 //! Numbers and times as the report writes them.
 
 use maud::{Markup, html};
+use passnet_record::Status;
 pub(crate) use passnet_record::counted;
 use passnet_score::Interval;
 
-/// Returns a name in which lines may break after the separators of paths.
+/// Returns a name in which lines may break after the separators of paths and modules.
 pub(crate) fn breakable(name: &str) -> Markup {
-    html! { @for part in name.split_inclusive(['/', ':', '_']) { (part) wbr; } }
+    html! { @for part in name.split_inclusive(['/', ':', '_', '.']) { (part) wbr; } }
+}
+
+/// Returns the name of a status for people. A graph that no pass matches is not wrong.
+pub(crate) fn status_name(status: Status) -> &'static str {
+    if status == Status::NoMatch { "not handed in" } else { status.name() }
+}
+
+/// Returns the name of a status as a tag, red where the candidate failed.
+pub(crate) fn status_tag(status: Status) -> Markup {
+    let is_good = matches!(status, Status::Correct | Status::NoMatch);
+    html! { span.status.good[is_good] title=[(status == Status::NoMatch).then_some("no_match: no pass matched this graph")] { (status_name(status)) } }
 }
 
 /// Returns a ratio: `1.52×`.

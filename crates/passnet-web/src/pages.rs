@@ -10,6 +10,8 @@ mod contest;
 mod context;
 mod dataset;
 mod evaluation;
+mod figures;
+mod front;
 mod glance;
 mod live;
 mod pass_files;
@@ -44,7 +46,9 @@ impl Site {
 fn document(context: &Context<'_>, live: &[LiveRun]) -> String {
     let here = context.here;
     let page = match here {
-        PageId::Index => board::page(context),
+        PageId::Index => front::page(context),
+        PageId::Board(board) => board::page(context, board),
+        PageId::Figures(suite) => figures::page(context, suite),
         PageId::Suite(suite, part) => suite::page(context, suite, part),
         PageId::Run(run) => run::page(context, run),
         PageId::Task(suite, task) => task::page(context, suite, task),

@@ -1,6 +1,7 @@
 //! A site: runs with their suites, tasks and trajectories, a page for each of these, and a path for each page.
 
 mod authors;
+mod boards;
 mod model;
 mod page_id;
 mod paths;

@@ -5,7 +5,7 @@ use passnet_score::{Interval, scored_path};
 
 use std::sync::Arc;
 
-use crate::{site::Site, view::RunView};
+use crate::view::RunView;
 
 /// Conditions that all runs of a board share. Runs under different conditions have no common rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,19 @@ pub(crate) struct Conditions {
     pub(crate) correct_at: i32,
     /// Mode of the measurement: `sound` or `paper`.
     pub(crate) mode: String,
+}
+
+impl Conditions {
+    /// Returns path, tolerance and mode for people.
+    pub(crate) fn in_words(&self) -> String {
+        let mode = if self.mode == "sound" { String::new() } else { format!(", {} mode", self.mode) };
+        format!("{} path, correct at t = {}{mode}", self.path, self.correct_at.to_string().replace('-', "−"))
+    }
+
+    /// Returns whether two boards can differ in the path only.
+    pub(crate) fn is_same_but_for_path(&self, other: &Self) -> bool {
+        *self == Self { path: self.path.clone(), ..other.clone() }
+    }
 }
 
 /// A run on a board.
@@ -51,13 +64,17 @@ impl Standings {
     }
 }
 
-/// Groups the runs of a site into boards. Boards with more ranked authors come first, then those with more graphs.
-pub(crate) fn all_standings(site: &Site) -> Vec<Standings> {
+/// Groups runs into boards. `suites` has the runs of each suite, best first. Boards with more ranked authors come first, then those
+/// with more graphs.
+pub(crate) fn all_standings<'a>(
+    runs: &[Arc<RunView>],
+    suites: impl IntoIterator<Item = &'a [usize]>,
+) -> Vec<Standings> {
     let mut all_standings: Vec<Standings> = Vec::new();
-    for (suite, entry) in site.suites.iter().enumerate() {
+    for (suite, of_suite) in suites.into_iter().enumerate() {
         let start = all_standings.len();
-        for &run in &entry.runs {
-            let conditions = conditions(suite, &site.runs[run]);
+        for &run in of_suite {
+            let conditions = conditions(suite, &runs[run]);
             let row = Ranked { run, rank: None, is_current: false };
             match all_standings[start..].iter_mut().find(|standings| standings.conditions == conditions) {
                 Some(standings) => standings.rows.push(row),
@@ -66,11 +83,11 @@ pub(crate) fn all_standings(site: &Site) -> Vec<Standings> {
         }
     }
     for standings in &mut all_standings {
-        rank(&site.runs, &mut standings.rows);
+        rank(runs, &mut standings.rows);
         // Runs without a rank are not better than those below them.
         standings.rows.sort_by_key(|row| (!row.is_current, row.rank.is_none()));
     }
-    let graphs = |standings: &Standings| standings.rows.iter().map(|row| site.runs[row.run].header.graphs).max();
+    let graphs = |standings: &Standings| standings.rows.iter().map(|row| runs[row.run].header.graphs).max();
     all_standings.sort_by_key(|standings| {
         std::cmp::Reverse((standings.ranked_authors(), graphs(standings), standings.rows.len()))
     });
@@ -105,7 +122,7 @@ fn rank(runs: &[Arc<RunView>], rows: &mut [Ranked]) {
     let graphs = rows.iter().map(|row| runs[row.run].header.graphs).max().unwrap_or_default();
     let eligible = |row: &Ranked| runs[row.run].is_complete() && runs[row.run].header.graphs == graphs;
     let intervals: Vec<Option<Interval>> =
-        rows.iter().map(|row| eligible(row).then(|| score_interval(&runs[row.run])).flatten()).collect();
+        rows.iter().map(|row| eligible(row).then(|| certain_interval(&runs[row.run])).flatten()).collect();
     let authors: Vec<String> = rows.iter().map(|row| runs[row.run].author_name()).collect();
     // Of runs that began in the same second, the better one, which comes first.
     let order = |at: usize| (intervals[at].is_some(), &runs[rows[at].run].header.started, std::cmp::Reverse(at));
@@ -130,6 +147,13 @@ pub(crate) fn score_interval(run: &RunView) -> Option<Interval> {
     Some(sound.interval.unwrap_or(Interval { low: sound.score, high: sound.score }))
 }
 
+/// Returns the interval that ranks depend on: that of the sound score, and all numbers for a score without one. A score over one task has
+/// no interval, so it is certainly better than no other.
+fn certain_interval(run: &RunView) -> Option<Interval> {
+    let sound = run.score.sound.as_ref()?;
+    Some(sound.interval.unwrap_or(Interval { low: 0.0, high: f64::INFINITY }))
+}
+
 /// Change of an author since its previous run on the same board.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Movement {
@@ -140,21 +164,20 @@ pub(crate) struct Movement {
     pub(crate) is_certain: bool,
 }
 
-/// Compares a run with the last one of the same author on the board that began earlier, and covers as many graphs; `None` if
-/// there is none, or one of them has no sound score.
-pub(crate) fn movement(site: &Site, standings: &Standings, run: usize) -> Option<Movement> {
-    let runs = &site.runs;
+/// Compares a run with the last one of the same author on the board that began earlier; `None` if there is none. Both must have a
+/// rank: the scores of runs that are unfinished or cover fewer graphs are of other graphs, and their difference would look like a
+/// change of the author.
+pub(crate) fn movement(runs: &[Arc<RunView>], standings: &Standings, run: usize) -> Option<Movement> {
+    let ranked = || standings.rows.iter().filter(|row| row.rank.is_some()).map(|row| row.run);
+    ranked().find(|&other| other == run)?;
     let is_earlier = |other: &RunView| {
-        other.author_name() == runs[run].author_name()
-            && other.header.started < runs[run].header.started
-            && other.header.graphs == runs[run].header.graphs
-            && other.is_complete()
+        other.author_name() == runs[run].author_name() && other.header.started < runs[run].header.started
     };
-    // Runs with fewer graphs are left out: a change of the suite would look like a change of the author.
-    let earlier = standings.rows.iter().map(|row| row.run).filter(|&other| is_earlier(&runs[other]));
-    let previous = earlier.max_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started))?;
+    let previous = ranked()
+        .filter(|&other| is_earlier(&runs[other]))
+        .max_by(|&a, &b| runs[a].header.started.cmp(&runs[b].header.started))?;
     let score = |run: usize| Some(runs[run].score.sound.as_ref()?.score);
-    let (now, before) = (score_interval(&runs[run])?, score_interval(&runs[previous])?);
+    let (now, before) = (certain_interval(&runs[run])?, certain_interval(&runs[previous])?);
     Some(Movement {
         previous,
         change: score(run)? - score(previous)?,

@@ -6,7 +6,7 @@ use passnet_score::{Tally, TaskScore};
 
 use crate::{
     compare::RankedRun,
-    format::{counted, ratio},
+    format::{counted, ratio, status_name},
 };
 
 /// Bounds between the steps of the colour scale, as speed-ups; symmetric in the logarithm.
@@ -102,7 +102,7 @@ pub(crate) fn graph_cell(verdict: Option<&Verdict>) -> Markup {
                 @if speedup.low <= 1.0 && 1.0 <= speedup.high { "~" } (format!("{:.2}", speedup.ratio))
             },
             (Status::Correct, None) => td data-sort="–" { "untimed" },
-            (status, _) => td data-sort="–" { small.wrong { (status.name()) } },
+            (status, _) => td data-sort="–" { @if status == Status::NoMatch { small { (status_name(status)) } } @else { small.wrong { (status_name(status)) } } },
         }
     }
 }
@@ -112,7 +112,7 @@ fn without_speed(tally: &Tally) -> String {
     let commonest = tally.failures.iter().max_by_key(|&(_, count)| count);
     match commonest {
         _ if tally.correct > 0 => "untimed".to_owned(),
-        Some((failure, _)) => failure.name().to_owned(),
+        Some((failure, _)) => status_name(*failure).to_owned(),
         None => "–".to_owned(),
     }
 }

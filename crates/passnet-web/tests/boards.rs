@@ -48,6 +48,12 @@ fn board_page(runs: Vec<RunView>) -> String {
     Site::new(runs, Vec::new(), None).render(PageId::Index, &Empty)
 }
 
+/// The pages of all boards.
+fn pages_of_boards(site: &Site) -> Vec<String> {
+    let places = site.page_ids().into_iter().filter(|place| matches!(place, PageId::Board(_)));
+    places.map(|place| site.render(place, &Empty)).collect()
+}
+
 /// Ranks in the order of the rows; `–` for runs without one.
 fn ranks(page: &str) -> Vec<&str> {
     let rows = page.split("<tr").skip(1).filter(|row| row.contains("<th class=\"author\""));
@@ -80,15 +86,19 @@ fn one_run_stands_for_each_author() {
         run("other", 1.55, 1.45, 1.65),
         run("last", 1.0, 0.9, 1.1),
     ];
-    let page = board_page(runs);
+    let site = Site::new(runs, Vec::new(), None);
+    let front = site.render(PageId::Index, &Empty);
+    assert_eq!(ranks(&front), ["1", "1", "3"]);
+    assert!(front.contains("3 authors") && front.contains(">All 5 runs</a>"), "{front}");
+    let page = pages_of_boards(&site).remove(0);
     // The better but earlier run and the unfinished one are below, and the other author is not behind them.
     assert_eq!(ranks(&page), ["1", "1", "3", "1", "–"]);
-    let order: Vec<usize> = ["run/other.html", "run/new.html", "run/last.html", "run/old.html", "run/latest.html"]
+    let order: Vec<usize> = ["../run/other.html", "run/new.html", "run/last.html", "run/old.html", "run/latest.html"]
         .map(|link| page[page.find("id=\"boards\"").unwrap()..].find(link).unwrap())
         .into();
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(page.matches("earlier\" data-device").count(), 2, "{page}");
-    assert!(page.contains("3 authors, 5 runs"));
+    assert!(page.contains("3 authors, 5 runs over "));
 }
 
 #[test]
@@ -142,9 +152,9 @@ fn different_conditions_are_different_boards() {
     let changed = |change: fn(&mut RunView)| {
         let mut run = run("second", 3.0, 2.9, 3.1);
         change(&mut run);
-        board_page(vec![same(), run])
+        Site::new(vec![same(), run], Vec::new(), None)
     };
-    assert_eq!(boards(&changed(|_| ())), 1);
+    assert_eq!(pages_of_boards(&changed(|_| ())).len(), 1);
     let changes: [fn(&mut RunView); 5] = [
         |run| run.header.suite_version = "2.0".to_owned(),
         |run| run.header.fingerprint.device = "Example GPU".to_owned(),
@@ -156,10 +166,15 @@ fn different_conditions_are_different_boards() {
         },
     ];
     for change in changes {
-        let page = changed(change);
-        assert_eq!((boards(&page), ranks(&page)), (2, vec!["1", "1"]));
+        let pages = pages_of_boards(&changed(change));
+        assert_eq!(
+            pages.iter().map(|page| (boards(page), ranks(page))).collect::<Vec<_>>(),
+            [(1, vec!["1"]), (1, vec!["1"])]
+        );
     }
-    assert!(changed(changes[4]).contains("direct path, correct at t = −5"));
+    // The front page has a table or a line for each.
+    let front = changed(changes[4]).render(PageId::Index, &Empty);
+    assert!(front.contains("direct path, correct at t = −5") && !front.contains("more board"), "{front}");
 }
 
 #[test]
@@ -194,7 +209,8 @@ fn runs_of_an_author_are_compared_with_the_previous_one() {
         dated("fourth", "07", 1.32, 1.22, 1.4),
     ];
     let site = Site::new(runs, Vec::new(), None);
-    let page = site.render(PageId::Index, &Empty);
+    assert!(site.render(PageId::Index, &Empty).contains("≈ +0.020"), "the latest change is on the front page");
+    let page = pages_of_boards(&site).remove(0);
     for (change, count) in [("▲ +0.500", 1), ("▼ −0.200", 1), ("≈ +0.020", 1)] {
         assert_eq!(page.matches(change).count(), count, "{change}");
     }
@@ -352,8 +368,8 @@ fn no_two_authors_of_a_figure_have_the_same_colour() {
     for at in [0, 8] {
         runs[at].header.fingerprint.device = "Example GPU".to_owned();
     }
-    let page = board_page(runs);
-    let board = page.split("<div class=\"board\"").find(|board| board.contains("on Example GPU")).expect("a board");
+    let site = Site::new(runs, Vec::new(), None);
+    let board = pages_of_boards(&site).into_iter().find(|board| board.contains("on Example GPU")).expect("a board");
     let scatter = &board[board.find("<svg class=\"plot scatter\"").expect("two authors make a figure")..];
     let scatter = &scatter[..scatter.find("</svg>").expect("the figure ends")];
     let points: Vec<&str> = scatter.split("<g class=\"c").skip(1).map(|point| &point[..1]).collect();

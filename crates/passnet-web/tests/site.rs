@@ -159,7 +159,7 @@ fn site() -> Site {
         failures: vec![HOSTILE.to_owned()],
     };
     Site::new(runs, vec![trajectory], Some(DatasetView { name: HOSTILE.to_owned(), tables: vec![table] }))
-        .with_trainings(vec![training()])
+        .with_trainings(vec![training(), TrainingView { name: "second".to_owned(), ..training() }])
         .with_bisected(vec![bisected("elsewhere"), bisected("conv2d-bn-relu")])
 }
 
@@ -219,14 +219,36 @@ fn no_text_becomes_markup() {
     }
 }
 
+/// Labels of the parts of a page that scroll. Screen readers list them.
+fn regions(page: &str) -> Vec<&str> {
+    let starts = page.split(" role=\"region\" aria-label=\"").skip(1);
+    starts.filter_map(|rest| rest.split('"').next()).collect()
+}
+
 #[test]
-fn ids_differ_within_a_page() {
-    let site = site();
+fn ids_and_labels_differ_within_a_page() {
+    let mut runs = fixture::runs();
+    // Boards of the same suite that differ in device or tolerance.
+    for (device, correct_at) in [("Example GPU", -5), ("Example GPU", -2), ("Other GPU", -2)] {
+        let mut run = fixture::runs().remove(1);
+        run.header.fingerprint.device = device.to_owned();
+        run.header.settings.correct_at = correct_at;
+        run.header.run = format!("{device}{correct_at}");
+        runs.push(run);
+    }
+    check_ids_and_labels(&Site::new(runs, Vec::new(), None));
+    check_ids_and_labels(&site());
+}
+
+fn check_ids_and_labels(site: &Site) {
     for place in site.page_ids() {
         let page = site.render(place, &Shelves);
         let ids = attributes(&page, "id");
         let distinct: BTreeSet<&str> = ids.iter().copied().collect();
-        assert_eq!(ids.len(), distinct.len(), "{}: {ids:?}", place.path(&site));
+        assert_eq!(ids.len(), distinct.len(), "{}: {ids:?}", place.path(site));
+        let labels = regions(&page);
+        let distinct: BTreeSet<&str> = labels.iter().copied().collect();
+        assert_eq!(labels.len(), distinct.len(), "{}: {labels:?}", place.path(site));
     }
 }
 
@@ -281,8 +303,10 @@ fn pages_stay_small_at_2000_graphs_and_20_runs() {
     let site = large();
     let places = site.page_ids();
     let of_kind = |kind: fn(&PageId) -> bool| places.iter().copied().filter(kind).take(2).collect::<Vec<_>>();
-    let kinds: [fn(&PageId) -> bool; 6] = [
+    let kinds: [fn(&PageId) -> bool; 8] = [
         |place| matches!(place, PageId::Index),
+        |place| matches!(place, PageId::Board(_)),
+        |place| matches!(place, PageId::Figures(_)),
         |place| matches!(place, PageId::Suite(..)),
         |place| matches!(place, PageId::Run(_)),
         |place| matches!(place, PageId::Task(..)),

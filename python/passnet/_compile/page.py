@@ -13,6 +13,14 @@ _HEAD = """<meta charset="utf-8"><meta name="viewport" content="width=device-wid
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
 
+# The mark of all pages, as `crates/passnet-web/src/shell.rs` has it.
+_MARK = (
+    '<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><path d="M7 6v6l9 5m9-11v6l-9 5m0-11v20" fill="none" '
+    'stroke="currentColor" stroke-width="2.5"/><g fill="currentColor"><circle cx="7" cy="6" r="3.5"/><circle cx="16" cy="6" r="3.5"/>'
+    '<circle cx="25" cy="6" r="3.5"/><rect x="10" y="20" width="12" height="8" rx="2.5"/></g></svg>'
+)
+_FOOTER = "<footer><p>Written by PassNet. Ratios are eager / candidate: more than 1 is faster.</p></footer>"
+
 
 def report(result: dict[str, Any]) -> str:
     """Returns the page for a result that `passnet optimize` prints as JSON."""
@@ -21,11 +29,11 @@ def report(result: dict[str, Any]) -> str:
     for known in result["compiled"]["specialisations"]:
         parts.append(_specialisation(known))
     for reason, count in result["compiled"]["eager"].items():
-        parts.append(f"<p>{count} {'call' if count == 1 else 'calls'} run by PyTorch: {_text(reason)}</p>")
-    threads = f"{result['threads']} {'thread' if result['threads'] == 1 else 'threads'}"
-    lead = f'<div class="bar"><span class="brand">PassNet</span></div><h1>{title}</h1><p>{_text(result["device"])}, {threads}</p>'
+        parts.append(f"<p>{_counted(count, 'call')} run by PyTorch: {_text(reason)}</p>")
+    bar = f'<div class="bar"><span class="brand">{_MARK}PassNet</span></div>'
+    lead = f"{bar}<h1>{title}</h1><p>{_text(result['device'])}, {_counted(result['threads'], 'thread')}</p>"
     head = f"{_HEAD}\n<title>{title}</title><style>{_STYLE}</style>"
-    body = f"<header>{lead}</header>\n<main>{chr(10).join(parts)}</main>"
+    body = f"<header>{lead}</header>\n<main>{chr(10).join(parts)}</main>\n{_FOOTER}"
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
 
 
@@ -42,14 +50,14 @@ def _specialisation(known: dict[str, Any]) -> str:
             region["rule"],
             _us(region["eager_ns"]),
             _us(region["fused_ns"]),
-            f"{region['operations']} operations, "
+            f"{_counted(region['operations'], 'operation')}, "
             + ("kept" if region["kept"] else f"left to PyTorch: {region['reason']}"),
         )
         for region in sorted(known["regions"], key=_gain)
     ]
     notes = "".join(f"<li>{_text(note)}</li>" for note in known["notes"])
     notes = f"<ul>{notes}</ul>" if notes else ""
-    title = f"<h2>{_text(inputs)}</h2><p>{known['operations']} operations, compiled in {known['compile_s']:.2f} s. "
+    title = f"<h2>{_text(inputs)}</h2><p>{_counted(known['operations'], 'operation')}, compiled in {known['compile_s']:.2f} s. "
     title += f"CUDA graph: {_text(known['cuda_graph'])}.</p>{notes}"
     heads = ("Region", "PyTorch, µs", "Fused, µs", "")
     return f"<section>{title}{_table('Regions', heads, rows)}</section>"
@@ -79,6 +87,10 @@ def _table(name: str, head: Iterable[str], rows: Iterable[tuple[str, str, str, s
 
 def _us(nanoseconds: float | None) -> str:
     return "" if nanoseconds is None else f"{nanoseconds / 1e3:.1f}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _text(value: Any) -> str:

@@ -122,14 +122,18 @@ impl Submissions {
         if path == "key.pub" {
             return Some(respond(StatusCode::OK, "text/plain; charset=utf-8", self.board.public_key() + "\n"));
         }
+        if let Some(run) = path.strip_prefix("result/").and_then(|name| name.strip_suffix(".json")) {
+            return Some(match self.board.result_of(run) {
+                Ok(Some(result)) => answer(StatusCode::OK, &result),
+                Ok(None) => error(StatusCode::NOT_FOUND, "there is no such run"),
+                Err(failed) => unreadable(&failed),
+            });
+        }
         let id: ContentId = path.strip_prefix("submission/")?.strip_suffix(".json")?.parse().ok()?;
         match self.board.state(&id) {
             Ok(Some(state)) => Some(answer(StatusCode::OK, &state)),
             Ok(None) => Some(error(StatusCode::NOT_FOUND, "there is no such submission")),
-            Err(failed) => {
-                tracing::error!("a submission could not be read: {failed}");
-                Some(error(StatusCode::INTERNAL_SERVER_ERROR, "the submission could not be read"))
-            }
+            Err(failed) => Some(unreadable(&failed)),
         }
     }
 }
@@ -163,6 +167,11 @@ fn refused(refusal: &SubmissionRefusal) -> Response {
 fn retry_after(mut response: Response, seconds: u64) -> Response {
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     response
+}
+
+fn unreadable(failed: &dyn std::fmt::Display) -> Response {
+    tracing::error!("a submission could not be read: {failed}");
+    error(StatusCode::INTERNAL_SERVER_ERROR, "the submission could not be read")
 }
 
 fn broken(failed: &dyn std::fmt::Display) -> Response {

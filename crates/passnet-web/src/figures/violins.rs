@@ -10,6 +10,8 @@ use crate::{draw::at, format::name_end};
 
 /// Width of a letter of a label, about.
 const LETTER: f64 = 7.0;
+/// Range of logarithms up to which the axis has labels at halves.
+const MOST_HALVES: f64 = 6.0;
 /// Heights at which a density is computed.
 const STEPS: usize = 80;
 
@@ -40,7 +42,9 @@ pub(crate) fn violin_figure(series: &[FigureSeries], values: bool) -> Markup {
             }
         }
     };
-    let ticks = ((low * 2.0).ceil() as i32..=(high * 2.0).floor() as i32).map(|half| f64::from(half) / 2.0);
+    // More labels would touch each other.
+    let step = if high - low > MOST_HALVES { 1.0 } else { 0.5 };
+    let ticks = ((low / step).ceil() as i32..=(high / step).floor() as i32).map(|tick| f64::from(tick) * step);
     let up = Vertical {
         title: "log2(speed-up)",
         ticks: ticks.map(|log| (log, format!("{log:.1}"))).collect(),

@@ -12,26 +12,27 @@ use crate::{
     format::{counted, interval, score},
     metadata::{day, described},
     shell::{scrolling, section},
-    standings::{Conditions, Standings, all_standings, coverage, movement, score_interval},
+    site::Site,
+    standings::{Conditions, Standings, coverage, movement, score_interval},
 };
 
 pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
     let site = context.site;
     let author = &site.authors[index];
-    let mut all_standings = all_standings(site);
-    all_standings.retain(|standings| standings.rows.iter().any(|row| author.runs.contains(&row.run)));
+    let is_on = |board: &usize| site.boards[*board].rows.iter().any(|row| author.runs.contains(&row.run));
+    let mut boards: Vec<usize> = (0..site.boards.len()).filter(is_on).collect();
     // By name, so that a reader finds a board: the order of the leaderboard depends on all authors.
-    all_standings.sort_by_cached_key(|standings| {
-        let Conditions { suite, device, path, correct_at, .. } = &standings.conditions;
+    boards.sort_by_cached_key(|&board| {
+        let Conditions { suite, device, path, correct_at, .. } = &site.boards[board].conditions;
         (site.suites[*suite].title(), device.clone(), path.clone(), *correct_at)
     });
     let content = html! {
-        @for standings in &all_standings { (over_time(context, standings, &author.runs)) }
+        @for &board in &boards { (over_time(context, board, &author.runs)) }
     };
     let lead = html! {
         p {
-            (counted(author.runs.len(), "run")) " on " (counted(all_standings.len(), "board")) "."
-            (first_ranks(&all_standings, &author.runs))
+            (counted(author.runs.len(), "run")) " on " (counted(boards.len(), "board")) "."
+            (first_ranks(site, &boards, &author.runs))
         }
         @if let Some(&last) = author.runs.last() { (described(&site.runs[last].header)) }
     };
@@ -44,10 +45,10 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
 }
 
 /// Returns the number of boards on which the author has the first rank, of those with other ranked authors.
-fn first_ranks(all_standings: &[Standings], runs: &[usize]) -> Markup {
+fn first_ranks(site: &Site, boards: &[usize], runs: &[usize]) -> Markup {
     let own = |standings: &Standings| standings.current().find(|row| runs.contains(&row.run)).and_then(|row| row.rank);
-    let ranks: Vec<usize> =
-        all_standings.iter().filter(|standings| standings.ranked_authors() > 1).filter_map(own).collect();
+    let boards = boards.iter().map(|&board| &site.boards[board]);
+    let ranks: Vec<usize> = boards.filter(|standings| standings.ranked_authors() > 1).filter_map(own).collect();
     let first = ranks.iter().filter(|&&rank| rank == 1).count();
     html! { @if !ranks.is_empty() {
         " Rank 1 on " (first) " of the " (counted(ranks.len(), "board")) " with other ranked authors."
@@ -55,8 +56,9 @@ fn first_ranks(all_standings: &[Standings], runs: &[usize]) -> Markup {
 }
 
 /// Returns the runs of an author on one board, oldest first, as a figure and a table.
-fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Markup {
+fn over_time(context: &Context<'_>, board: usize, runs: &[usize]) -> Markup {
     let site = context.site;
+    let standings = &site.boards[board];
     let conditions = &standings.conditions;
     let of_board = |run: &&usize| standings.rows.iter().find(|row| row.run == **run);
     let rows: Vec<_> = runs.iter().filter_map(|run| of_board(&run)).collect();
@@ -76,7 +78,7 @@ fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Ma
     let has_commits = rows.iter().any(|row| !site.runs[row.run].header.metadata.commit.is_empty());
     let suite = site.suites[conditions.suite].title();
     let table = html! {
-        table {
+        table.history {
             thead { tr {
                 th scope="col" { "Date" } th scope="col" { "Run" } th.number scope="col" { "Rank" }
                 th.number scope="col" { "Sound score" } th scope="col" { "Change" }
@@ -92,7 +94,7 @@ fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Ma
                     }
                     td.number { @match row.rank { Some(rank) => (rank), None => "–" } }
                     td.number { @match (&run.score.sound, score_interval(run)) {
-                        (Some(sound), Some(bounds)) => { strong { (score(sound.score)) } " " small { (interval(bounds)) } },
+                        (Some(sound), Some(bounds)) => { strong { (score(sound.score)) } @if sound.interval.is_some() { " " small { (interval(bounds)) } } },
                         _ => "–",
                     } }
                     td { (change(context, standings, row.run)) }
@@ -103,19 +105,19 @@ fn over_time(context: &Context<'_>, standings: &Standings, runs: &[usize]) -> Ma
         }
     };
     html! {
-        h3 { (context.link(PageId::Suite(conditions.suite, 0), &suite)) " on " (conditions.device) ", " (conditions.path) " path, t = "
+        h3 { (context.link(PageId::Board(board), &suite)) " on " (conditions.device) ", " (conditions.path) " path, t = "
             (conditions.correct_at.to_string().replace('-', "−")) }
         (history(&points, &format!("Sound score of each run over {suite}")))
         @if has_unranked {
             p.about { "Hollow points are runs without a rank: they are unfinished or have fewer graphs than others on the board, so their scores are not comparable." }
         }
-        (scrolling(&format!("Runs over {suite}"), table))
+        (scrolling(&format!("Runs over {suite} on {}, {}", conditions.device, conditions.in_words()), table))
     }
 }
 
 /// Returns the change of the sound score since the author's previous run on the same board, with a link to the comparison.
 pub(super) fn change(context: &Context<'_>, standings: &Standings, run: usize) -> Markup {
-    let Some(movement) = movement(context.site, standings, run) else { return html! { "–" } };
+    let Some(movement) = movement(&context.site.runs, standings, run) else { return html! { "–" } };
     let (sign, class, title) = match (movement.is_certain, movement.change > 0.0) {
         (false, _) => ("≈", "same", "the intervals of the two scores overlap"),
         (true, true) => ("▲", "up", "better than the previous run: the intervals do not overlap"),

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Graphs listed for each kind of change; the greatest changes go first.
-const MAX_GRAPHS: usize = 150;
+const MAX_GRAPHS: usize = 100;
 
 /// Kinds that are listed, with headings.
 const KINDS: [(Change, &str, &str); 5] = [

@@ -1,4 +1,4 @@
-//! Section of the leaderboard with the best author for each family of graphs, by suite.
+//! Section of the front page and of boards with the best author for each family of graphs, by suite.
 
 use maud::{Markup, html};
 
@@ -10,36 +10,73 @@ use crate::{
     families::Family,
     format::{counted, score},
     shell::scrolling,
-    standings::Standings,
+    standings::{Conditions, Standings},
 };
 
-/// Contests that the page shows.
-const MAX_CONTESTS: usize = 8;
+/// Contests that the front page shows in full.
+const MAX_CONTESTS: usize = 2;
+/// Further contests that it lists.
+const MAX_LISTED: usize = 30;
 
-/// Returns the contests of several authors; `None` without one.
-pub(super) fn winners(context: &Context<'_>, all_standings: &[Standings]) -> Option<Markup> {
-    let mut contests = contests(context.site, all_standings);
+/// Returns the contests of several authors for the front page; `None` without one.
+pub(super) fn winners(context: &Context<'_>) -> Option<Markup> {
+    let mut contests = contests(context.site, &context.site.boards);
     // The page of its suite shows the families of a single author.
     contests.retain(|contest| contest.authors.len() > 1);
+    let listed = contests.split_off(contests.len().min(MAX_CONTESTS));
     (!contests.is_empty()).then(|| {
         html! {
-            p.about {
-                "The sound score of each author's latest complete run, over graphs that have a property in common; the line at 1 is eager mode. "
-                "Bars are 95 % intervals over tasks. An author is " em { "ahead" } " of a family if its score is above 1 and above that of "
-                "the next author on the same tasks, both beyond their intervals."
+            (explanation())
+            @for (index, contest) in contests.iter().enumerate() { (one(context, contest, index == 0)) }
+            @if !listed.is_empty() {
+                ul { @for contest in listed.iter().take(MAX_LISTED) { li { (line(context, contest)) } } }
             }
-            @for (index, contest) in contests.iter().take(MAX_CONTESTS).enumerate() { (one(context, contest, index == 0)) }
         }
     })
 }
 
+/// Returns the contest of a board; `None` if it has one author.
+pub(super) fn winners_of(context: &Context<'_>, board: &Standings) -> Option<Markup> {
+    let same = |other: &&Standings| other.conditions.is_same_but_for_path(&board.conditions);
+    let contests = contests(context.site, context.site.boards.iter().filter(same));
+    let contest = contests.first().filter(|contest| contest.authors.len() > 1)?;
+    Some(html! { (explanation()) (one(context, contest, true)) })
+}
+
+fn explanation() -> Markup {
+    html! {
+        p.about {
+            "The sound score of each author's latest complete run, over graphs that have a property in common; the line at 1 is eager mode. "
+            "Bars are 95 % intervals over tasks. An author is " em { "ahead" } " of a family if its score is above 1 and above that of "
+            "the next author on the same tasks, both beyond their intervals."
+        }
+    }
+}
+
+/// Returns the finding of a contest, with a link to a board that has its table.
+fn line(context: &Context<'_>, contest: &Contest) -> Markup {
+    let board = context.site.boards.iter().position(|board| board.conditions == contest.conditions);
+    let leads: Vec<Ahead> = contest.families.iter().map(ahead).collect();
+    html! {
+        @match board {
+            Some(board) => (context.link(PageId::Board(board), &title(context, contest))),
+            None => (title(context, contest)),
+        }
+        ": " (finding(contest, &leads))
+    }
+}
+
+fn title(context: &Context<'_>, contest: &Contest) -> String {
+    let Conditions { suite, device, correct_at, .. } = &contest.conditions;
+    let correct_at = correct_at.to_string().replace('-', "−");
+    format!("{} on {device}, t = {correct_at}", context.site.suites[*suite].title())
+}
+
 fn one(context: &Context<'_>, contest: &Contest, is_open: bool) -> Markup {
-    let suite = &context.site.suites[contest.conditions.suite];
     let leads: Vec<Ahead> = contest.families.iter().map(ahead).collect();
     let scores = contest.families.iter().flat_map(|family| &family.results).filter_map(|result| result.part.score());
     let axis = ForestAxis::of(scores);
-    let correct_at = contest.conditions.correct_at.to_string().replace('-', "−");
-    let title = format!("{} on {}, t = {correct_at}", suite.title(), contest.conditions.device);
+    let title = title(context, contest);
     let table = html! {
         table.wins {
             thead { tr {

@@ -37,11 +37,16 @@ impl Context<'_> {
         html! { a href=(self.href(place)) { (text) } }
     }
 
+    /// Returns the relative address of the bundle of a run.
+    pub(super) fn bundle_href(&self, run: usize) -> String {
+        format!("{}{}", self.here.up(), self.site.bundle_path(run))
+    }
+
     /// Returns a link to the bundle of a run, where the site has bundles.
     pub(super) fn bundle(&self, run: usize) -> Markup {
         html! {
             @if self.site.has_bundles {
-                p.raw { a href=(format!("{}{}", self.here.up(), self.site.bundle_path(run))) download { "Raw bundle" }
+                p.raw { a href=(self.bundle_href(run)) download { "Raw bundle" }
                     ": log, passes and trial times of " (self.site.entries[run].label) "." }
             }
         }

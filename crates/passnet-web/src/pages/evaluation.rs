@@ -11,7 +11,7 @@ use crate::{
     PageId, Trials,
     draw::{difference::replaced, graph::graph_drawing, plots},
     failures::message,
-    format::{counted, duration, ratio},
+    format::{counted, duration, ratio, status_tag},
     shell::{scrolling, section},
     site::GRAPHS_PER_PAGE,
 };
@@ -61,14 +61,13 @@ pub(super) fn page(context: &Context<'_>, run: usize, task: usize, part: usize) 
 
 fn graph(context: &Context<'_>, run: usize, verdict: &Verdict, is_first: bool) -> Markup {
     let Verdict { id, status, reason, tolerance, evidence, .. } = verdict;
-    let is_right = reason.is_none();
     html! {
         article id=(format!("graph-{}", id.graph)) aria-label=(format!("Graph {}", id.graph)) {
             @if let Some(index) = context.site.failing_part(run, verdict) {
                 p { (context.link(PageId::Bisected(index), "Smallest failing part")) ": "
                     (counted(context.site.bisected[index].part.graph.num_nodes(), "call")) " of " (context.site.bisected[index].whole) "." }
             }
-            h3 { "Graph " (id.graph) " " span.status.good[is_right] { (status.name()) } (headline(verdict)) }
+            h3 { "Graph " (id.graph) " " (status_tag(*status)) (headline(verdict)) }
             @if let Some(reason) = reason {
                 p { code { (reason.code) } " " (message(&reason.message)) }
                 @if let Some(detail) = &reason.detail {

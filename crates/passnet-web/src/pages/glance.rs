@@ -18,6 +18,8 @@ use crate::{
 
 /// Leaders of a board that share the first rank and are named.
 const MAX_NAMES: usize = 3;
+/// Results that the table shows; the boards of others are below it.
+const MAX_RESULTS: usize = 24;
 
 /// Returns the name of a board within the page. It depends on the conditions alone, so that links to it stay valid.
 pub(super) fn anchor(site: &Site, conditions: &Conditions) -> String {
@@ -39,7 +41,8 @@ fn leader<'a>(site: &'a Site, board: &'a Standings) -> Option<&'a Ranked> {
 
 /// Returns one board for each suite and device: of those with a leader the one with most authors, of these the latest,
 /// and on the same day the one with the highest score.
-pub(super) fn leaders(site: &Site, all_standings: &[Standings]) -> Vec<usize> {
+pub(super) fn leaders(site: &Site) -> Vec<usize> {
+    let all_standings = &site.boards;
     let mut best: Vec<usize> = Vec::new();
     let key = |at: usize| {
         let board = &all_standings[at];
@@ -68,11 +71,11 @@ pub(super) fn leaders(site: &Site, all_standings: &[Standings]) -> Vec<usize> {
 }
 
 /// Returns a sentence that names the authors with the best scores; nothing where there are none.
-pub(super) fn champions(context: &Context<'_>, all_standings: &[Standings], best: &[usize]) -> Markup {
+pub(super) fn champions(context: &Context<'_>, best: &[usize]) -> Markup {
     let site = context.site;
     let mut wins: Vec<(String, usize)> = Vec::new();
     let mut has_ties = false;
-    for board in best.iter().map(|&at| &all_standings[at]) {
+    for board in best.iter().map(|&at| &site.boards[at]) {
         let Some(first) = leader(site, board) else { continue };
         let equal = tied(site, board, first);
         has_ties |= equal.len() > 1;
@@ -114,11 +117,11 @@ fn introduction(author: &AuthorSpec) -> &'static str {
 }
 
 /// Returns the table of the leaders.
-pub(super) fn glance(context: &Context<'_>, all_standings: &[Standings], best: &[usize]) -> Markup {
+pub(super) fn glance(context: &Context<'_>, best: &[usize]) -> Markup {
     let site = context.site;
     let rows: Vec<(&Standings, &Ranked)> =
-        best.iter().filter_map(|&at| Some((&all_standings[at], leader(site, &all_standings[at])?))).collect();
-    let next = |board| next(site, all_standings, board);
+        best.iter().filter_map(|&at| Some((&site.boards[at], leader(site, &site.boards[at])?))).collect();
+    let next = |board| next(site, board);
     let axis = ScoreAxis::of(rows.iter().filter_map(|(_, row)| score_interval(&site.runs[row.run])));
     let table = html! {
         table.glance {
@@ -127,7 +130,7 @@ pub(super) fn glance(context: &Context<'_>, all_standings: &[Standings], best: &
                 th.number scope="col" { "Sound score" } th scope="col" { "Covered · correct · faster" }
                 th scope="col" { "Next" } th scope="col" { "Date" }
             } }
-            tbody { @for (board, row) in &rows { (line(context, board, row, next(board), axis)) } }
+            tbody { @for (board, row) in rows.iter().take(MAX_RESULTS) { (line(context, board, row, next(board), axis)) } }
         }
     };
     html! {
@@ -136,6 +139,7 @@ pub(super) fn glance(context: &Context<'_>, all_standings: &[Standings], best: &
             "The line is at 1, bars are 95 % intervals over tasks. Only complete runs count."
         }
         (scrolling("Best results", table))
+        @if rows.len() > MAX_RESULTS { p.about { (counted(rows.len() - MAX_RESULTS, "further pair")) " of suite and device: the boards below." } }
     }
 }
 
@@ -146,17 +150,16 @@ fn tied<'a>(site: &'a Site, board: &'a Standings, row: &Ranked) -> Vec<&'a Ranke
 
 /// Returns the next author on the board, or on boards of the same suite, device and tolerance, and its path if the path differs.
 /// Paths can be compared because all are measured against the same eager mode.
-fn next<'a>(site: &'a Site, all_standings: &'a [Standings], board: &'a Standings) -> Option<(usize, Option<&'a str>)> {
+fn next<'a>(site: &'a Site, board: &'a Standings) -> Option<(usize, Option<&'a str>)> {
     let best = leader(site, board)?;
     if let Some(row) = contestants(site, board).find(|row| row.rank > best.rank) {
         return Some((row.run, None));
     }
     let of_other_path = |other: &&Standings| {
-        other.conditions != board.conditions
-            && Conditions { path: board.conditions.path.clone(), ..other.conditions.clone() } == board.conditions
+        other.conditions != board.conditions && other.conditions.is_same_but_for_path(&board.conditions)
     };
     let score = |run: usize| site.runs[run].score.sound.as_ref().map_or(0.0, |sound| sound.score);
-    let others = all_standings.iter().filter(of_other_path);
+    let others = site.boards.iter().filter(of_other_path);
     let others = others.filter_map(|other| Some((leader(site, other)?.run, Some(other.conditions.path.as_str()))));
     others.max_by(|&(a, _), &(b, _)| score(a).total_cmp(&score(b)))
 }
@@ -189,7 +192,8 @@ fn line(
             }
             @match (&run.score.sound, score_interval(run)) {
                 (Some(sound), Some(bounds)) => td.number {
-                    strong { (score(sound.score)) } " " small { (interval(bounds)) } (score_mark(axis, sound.score, bounds))
+                    strong { (score(sound.score)) }
+                    @if sound.interval.is_some() { " " small { (interval(bounds)) } (score_mark(axis, sound.score, bounds)) }
                 },
                 _ => td.number { "–" },
             }
@@ -206,8 +210,9 @@ fn line(
 }
 
 /// Returns a sentence with the leader of a board and all conditions, for texts that cite it; nothing where no author has a rank.
-pub(super) fn quotation(context: &Context<'_>, board: &Standings, suite: &str) -> Markup {
+pub(super) fn quotation(context: &Context<'_>, board: &Standings) -> Markup {
     let site = context.site;
+    let suite = site.suites[board.conditions.suite].title();
     let Some(row) = leader(site, board) else { return html! {} };
     let run = &site.runs[row.run];
     let (Some(sound), Some(bounds)) = (&run.score.sound, score_interval(run)) else { return html! {} };
@@ -217,8 +222,9 @@ pub(super) fn quotation(context: &Context<'_>, board: &Standings, suite: &str) -
         details.quote {
             summary { "Quote" }
             blockquote {
-                (run.author_name()) " has a sound score of " (score(sound.score)) " (95 % interval "
-                (score(bounds.low)) " to " (score(bounds.high)) ") on " (suite) ", " (conditions.device) ", " (conditions.path)
+                (run.author_name()) " has a sound score of " (score(sound.score))
+                @if sound.interval.is_some() { " (95 % interval " (score(bounds.low)) " to " (score(bounds.high)) ")" }
+                " on " (suite) ", " (conditions.device) ", " (conditions.path)
                 " path, correct at t = " (conditions.correct_at.to_string().replace('-', "−")) ": "
                 (parts.correct) " of " (counted(parts.graphs, "graph")) " correct, " (parts.faster) " faster than eager mode"
                 @if tied > 0 { ", tied with " (counted(tied, "author")) }

@@ -9,7 +9,7 @@ use passnet_record::{
 use super::context::{Context, Page};
 use crate::{
     LiveRun, PageId,
-    format::{counted, duration, percent},
+    format::{counted, duration, percent, status_tag},
     shell::{scrolling, section},
     site::Site,
     standings::device_of,
@@ -144,7 +144,7 @@ fn failures(run: &LiveRun) -> Markup {
         table {
             thead { tr { th scope="col" { "Task" } th scope="col" { "Graph" } th scope="col" { "Status" } th scope="col" { "Code" } } }
             tbody { @for failure in &run.last_failures { tr {
-                th scope="row" { (failure.id.task) } td { (failure.id.graph) } td { span.status { (failure.status.name()) } } td { code { (failure.code) } }
+                th scope="row" { (failure.id.task) } td { (failure.id.graph) } td { (status_tag(failure.status)) } td { code { (failure.code) } }
             } } }
         }
     };

@@ -12,9 +12,10 @@ use crate::{
     draw::plots,
     environment::environment,
     failures::message,
-    format::{counted, duration, interval, percent, ratio, score, usd},
+    format::{counted, duration, interval, percent, ratio, score, status_tag, usd},
     metadata::described,
     shell::{scrolling, section},
+    standings::{device_of, path_of},
     tasks::cell,
 };
 
@@ -72,6 +73,9 @@ pub(super) fn page(context: &Context<'_>, index: usize) -> Page {
         }
         (described(&run.header))
         (context.bundle(index))
+        @if site.takes_submissions {
+            p.raw { a href=(format!("{}result/{}.json", context.here.up(), run.header.run)) { "Signed result" } " of this leaderboard." }
+        }
         @if let Origin::Bundle { id } = &run.origin {
             p { "From a bundle whose hashes were verified; its id is " code { (id) } "." }
         }
@@ -177,11 +181,11 @@ fn failures(context: &Context<'_>, index: usize) -> Markup {
             tbody {
                 @for ((status, code), kind) in kinds.iter().take(MAX_KINDS) {
                     tr {
-                        th scope="row" { span.status { (status.name()) } }
+                        th scope="row" { (status_tag(*status)) }
                         td { code { (code) } }
                         td.number { (kind.count) }
                         td.reason { @if let Some(reason) = kind.examples.first().and_then(|verdict| verdict.reason.as_ref()) { (message(&reason.message)) } }
-                        td { @for verdict in &kind.examples { (graph_link(context, index, verdict)) " " } @if kind.count > kind.examples.len() { "…" } }
+                        td.where { @for verdict in &kind.examples { (graph_link(context, index, verdict)) " " } @if kind.count > kind.examples.len() { "…" } }
                     }
                 }
             }
@@ -260,5 +264,8 @@ fn compare(context: &Context<'_>, index: usize) -> Markup {
     if others.is_empty() {
         return html! { p { "There is no other run over this suite." } };
     }
-    html! { ul { @for other in others { li { (context.link(context.pair(index, other), &site.entries[other].label)) } } } }
+    html! { ul { @for other in others { li {
+        (context.link(context.pair(index, other), &site.entries[other].label)) " "
+        small { (device_of(&site.runs[other].header)) ", " (path_of(&site.runs[other])) " path" }
+    } } } }
 }

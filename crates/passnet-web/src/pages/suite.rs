@@ -6,11 +6,9 @@ use super::context::{Context, Page};
 use crate::{
     PageId, RunView,
     compare::{RankedRun, cautions},
-    costs::costs,
     curves::{curve_table, curves},
     families::{Family, FamilyResult, families},
     format::{breakable, counted},
-    published::published_figures,
     shell::{scrolling, section},
     tasks::{brief_cell, legend, step},
 };
@@ -20,25 +18,21 @@ const MAX_CURVES: usize = 12;
 
 pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
     let suite = &context.site.suites[index];
-    let label = |run: usize| context.site.entries[run].label.as_str();
-    let runs: Vec<(&str, &RunView)> = suite.runs.iter().map(|&run| (label(run), &*context.site.runs[run])).collect();
     let entries: Vec<RankedRun<'_>> = suite.runs.iter().take(MAX_CURVES).map(|&run| context.entry(run)).collect();
     let graphs: usize = suite.tasks.iter().map(|task| task.graphs.len()).sum();
     let lead = html! {
-        p { (counted(suite.tasks.len(), "task")) ", " (counted(graphs, "graph")) ", " (counted(runs.len(), "run")) "." }
-        @for caution in cautions(&runs) { p.caution { (caution) } }
+        p { (counted(suite.tasks.len(), "task")) ", " (counted(graphs, "graph")) ", " (counted(suite.runs.len(), "run")) ". "
+            (context.link(PageId::Figures(index), "Figures")) ": S(t), ES(t), speed-ups, compile time and memory." }
+        (cautioned(context, index))
     };
     let mut sections = Vec::new();
     if part == 0 {
+        sections.push(section("boards", "Boards", boards(context, index)));
         sections.push(section("curves", "Score by tolerance", html! {
             @if suite.runs.len() > MAX_CURVES { p.about { "The best " (MAX_CURVES) " of " (suite.runs.len()) " runs." } }
             (scrolling("Figure", curves(&entries, "curves")))
             (curve_table(&entries))
         }));
-        sections.push(section("figures", "Figures", published_figures(&entries)));
-        sections.push(section("costs", "Compile time and memory", costs(&entries)));
-    }
-    if part == 0 {
         sections.push(section("families", "By family", by_family(context, index)));
     }
     sections.push(section("tasks", "Tasks", tasks(context, index, part)));
@@ -46,6 +40,27 @@ pub(super) fn page(context: &Context<'_>, index: usize, part: usize) -> Page {
         sections.push(section("pairs", "Run against run", pairs(context, index)));
     }
     Page { title: format!("Suite {}", suite.title()), above: Vec::new(), lead, sections }
+}
+
+/// Returns what makes the runs of a suite hard to compare.
+pub(super) fn cautioned(context: &Context<'_>, index: usize) -> Markup {
+    let site = context.site;
+    let named = |&run: &usize| (site.entries[run].label.as_str(), &*site.runs[run]);
+    let runs: Vec<(&str, &RunView)> = site.suites[index].runs.iter().map(named).collect();
+    html! { @for caution in cautions(&runs) { p.caution { (caution) } } }
+}
+
+/// Returns the list of the boards of a suite.
+fn boards(context: &Context<'_>, index: usize) -> Markup {
+    let of_suite = context.site.boards.iter().enumerate().filter(|(_, board)| board.conditions.suite == index);
+    html! {
+        ul {
+            @for (at, board) in of_suite {
+                li { (context.link(PageId::Board(at), &board.conditions.device)) ", " (board.conditions.in_words()) ": "
+                    (counted(board.current().count(), "author")) ", " (counted(board.rows.len(), "run")) }
+            }
+        }
+    }
 }
 
 /// Table of speed-ups by family of graphs, one column per run.

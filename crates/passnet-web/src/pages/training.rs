@@ -44,7 +44,7 @@ fn article(view: &TrainingView) -> Markup {
                     figure { figcaption { (chart.label) } (lines(chart)) }
                 }
             }
-            (table(&course))
+            (table(&view.name, &course))
         }
     }
 }
@@ -64,7 +64,7 @@ fn charts<'a>(course: &TrainingTimeline<'_>) -> [Chart<'a>; 6] {
     ]
 }
 
-fn table(course: &TrainingTimeline<'_>) -> Markup {
+fn table(name: &str, course: &TrainingTimeline<'_>) -> Markup {
     if course.checkpoints.is_empty() && course.references.is_empty() {
         return html! { p.about { "No checkpoint was evaluated." } };
     }
@@ -79,7 +79,7 @@ fn table(course: &TrainingTimeline<'_>) -> Markup {
             tbody { @for (step, author, scores) in rows { (row(step, author, scores)) } }
         }
     };
-    scrolling("Scores of checkpoints and of other authors", table)
+    scrolling(&format!("Scores of checkpoints and of other authors, {name}"), table)
 }
 
 fn row(step: Option<f64>, author: &str, scores: &TrainingScores) -> Markup {

@@ -10,9 +10,11 @@ use passnet_score::TaskScore;
 
 use super::{
     authors::{AuthorEntry, authors},
+    boards::board_slugs,
     slug::Slugs,
 };
 use crate::{
+    standings::{Standings, all_standings},
     traits::GraphTraits,
     view::{BisectedView, DatasetView, RunView, SampleLine, TrainingView, TrajectoryView},
 };
@@ -20,7 +22,7 @@ use crate::{
 /// Graphs that one evaluation page shows.
 pub(crate) const GRAPHS_PER_PAGE: usize = 12;
 /// Samples that one page of a dataset lists.
-pub(crate) const SAMPLES_PER_PAGE: usize = 500;
+pub(crate) const SAMPLES_PER_PAGE: usize = 400;
 /// Cells (tasks times runs) that one page of a suite shows.
 const CELLS_PER_PAGE: usize = 1000;
 
@@ -99,6 +101,9 @@ pub struct Site {
     pub(crate) entries: Vec<RunEntry>,
     pub(crate) suites: Vec<SuiteEntry>,
     pub(crate) authors: Vec<AuthorEntry>,
+    /// Boards, those with more ranked authors first.
+    pub(crate) boards: Vec<Standings>,
+    pub(super) board_slugs: Vec<String>,
     pub(crate) trajectories: Vec<TrajectoryView>,
     pub(super) trajectory_slugs: Vec<String>,
     pub(crate) dataset: Option<DatasetView>,
@@ -109,6 +114,7 @@ pub struct Site {
     pub(super) bisected_slugs: Vec<String>,
     pub(crate) published: bool,
     pub(crate) has_bundles: bool,
+    pub(crate) takes_submissions: bool,
     pub(crate) is_live: bool,
     traits: SuiteTraits,
     by_slug: BTreeMap<String, usize>,
@@ -148,10 +154,14 @@ impl Site {
         let sample_by_slug = samples.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
         let by_slug = entries.iter().enumerate().map(|(index, entry)| (entry.slug.clone(), index)).collect();
         let authors = authors(&runs);
+        let boards = all_standings(&runs, suites.iter().map(|suite| suite.runs.as_slice()));
+        let board_slugs = board_slugs(&boards, |suite| suites[suite].slug.as_str());
         Self {
             runs,
             entries,
             authors,
+            boards,
+            board_slugs,
             suites,
             trajectories,
             trajectory_slugs,
@@ -163,6 +173,7 @@ impl Site {
             bisected_slugs: Vec::new(),
             published: false,
             has_bundles: false,
+            takes_submissions: false,
             is_live: false,
             traits: SuiteTraits::new(),
             by_slug,
@@ -210,15 +221,9 @@ impl Site {
         Self { has_bundles, ..self }
     }
 
-    /// Returns the path of the bundle of a run below the site's root, e.g. `bundle/fuse.pnb`.
-    pub fn bundle_path(&self, run: usize) -> String {
-        format!("bundle/{}.pnb", self.entries[run].slug)
-    }
-
-    /// Returns the run whose bundle is at a path, if the site has bundles.
-    pub fn bundle_at(&self, path: &str) -> Option<usize> {
-        let slug = path.strip_prefix("bundle/")?.strip_suffix(".pnb")?;
-        self.run_named(slug).filter(|_| self.has_bundles)
+    /// Says how to submit on the front page, and links the signed result of each run; for the server of a board. Off by default.
+    pub fn with_submissions(self, takes_submissions: bool) -> Self {
+        Self { takes_submissions, ..self }
     }
 
     /// Adds the live page, for a server that can tell which runs are being written; off by default.

@@ -5,8 +5,12 @@
 pub enum PageId {
     /// The leaderboard.
     Index,
+    /// Runs under the same conditions, ranked.
+    Board(usize),
     /// All tasks of a suite.
     Suite(usize, usize),
+    /// Figures and costs of the runs over a suite.
+    Figures(usize),
     Run(usize),
     /// A task of a suite: suite, task.
     Task(usize, usize),
@@ -53,6 +57,8 @@ impl PageId {
             Self::Suite(..)
             | Self::Author(_)
             | Self::Bisected(_)
+            | Self::Board(_)
+            | Self::Figures(_)
             | Self::Run(_)
             | Self::Sample(_)
             | Self::Trajectory(_) => "../",

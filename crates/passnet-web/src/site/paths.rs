@@ -6,7 +6,9 @@ impl Site {
     /// Returns all pages of a static site. Of a pair of runs, the better one comes second.
     pub fn page_ids(&self) -> Vec<PageId> {
         let mut pages = vec![PageId::Index];
+        pages.extend((0..self.boards.len()).map(PageId::Board));
         for (index, suite) in self.suites.iter().enumerate() {
+            pages.push(PageId::Figures(index));
             pages.extend((0..self.suite_parts(index)).map(|part| PageId::Suite(index, part)));
             pages.extend((0..suite.tasks.len()).map(|task| PageId::Task(index, task)));
             for (rank, &after) in suite.runs.iter().enumerate() {
@@ -32,11 +34,24 @@ impl Site {
         pages
     }
 
+    /// Returns the path of the bundle of a run below the site's root, e.g. `bundle/fuse.pnb`.
+    pub fn bundle_path(&self, run: usize) -> String {
+        format!("bundle/{}.pnb", self.entries[run].slug)
+    }
+
+    /// Returns the run whose bundle is at a path, if the site has bundles.
+    pub fn bundle_at(&self, path: &str) -> Option<usize> {
+        let slug = path.strip_prefix("bundle/")?.strip_suffix(".pnb")?;
+        self.run_named(slug).filter(|_| self.has_bundles)
+    }
+
     /// Returns whether the site has a page: indices and parts are in range, and compared runs are of one suite.
     fn has(&self, place: PageId) -> bool {
         match place {
             PageId::Index => true,
+            PageId::Board(board) => board < self.boards.len(),
             PageId::Suite(suite, part) => part < self.suite_parts(suite),
+            PageId::Figures(suite) => suite < self.suites.len(),
             PageId::Run(run) => run < self.runs.len(),
             PageId::Task(suite, task) => task < self.suites[suite].tasks.len(),
             PageId::Evaluation(run, task, part) => part < self.evaluation_parts(run, task),
@@ -68,6 +83,8 @@ impl PageId {
         match self {
             Self::Index => "index.html".to_owned(),
             Self::Suite(suite, at) => format!("suite/{}{}.html", site.suites[suite].slug, part(at)),
+            Self::Board(board) => format!("board/{}.html", site.board_slugs[board]),
+            Self::Figures(suite) => format!("figures/{}.html", site.suites[suite].slug),
             Self::Run(run) => format!("run/{}.html", site.entries[run].slug),
             Self::Task(suite, task) => {
                 let suite = &site.suites[suite];
@@ -113,6 +130,8 @@ impl PageId {
                 let (name, part) = split_part(name)?;
                 Self::Suite(site.suite_named(name)?, part)
             }
+            ["board", name] => Self::Board(site.board_slugs.iter().position(|slug| slug == name)?),
+            ["figures", name] => Self::Figures(site.suite_named(name)?),
             ["run", name] => Self::Run(site.run_named(name)?),
             ["task", suite, task] => {
                 let suite = site.suite_named(suite)?;

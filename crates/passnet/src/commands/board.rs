@@ -31,7 +31,7 @@ pub(crate) fn run(args: &BoardArgs) -> Result<ExitCode> {
         board.review_all(&referee, &suite, &stop, &|line| eprintln!("{line}"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let shelf = Shelf::open(&board.runs(), &Extras::default(), &|remark| eprintln!("{remark}"))?;
+    let shelf = Shelf::open(&board.runs(), &Extras::default(), &|remark| eprintln!("{remark}"))?.with_submissions();
     let reviewed = Arc::clone(&board);
     std::thread::spawn(move || reviewed.review_forever(&referee, &suite, &|line| eprintln!("{line}")));
     let (address, token) = (args.listen.address(), args.listen.token.clone());

@@ -118,6 +118,13 @@ fn a_bundle_is_evaluated_again_signed_and_shown() {
     let index = board.get("/");
     assert!(index.contains("Tanh &amp; Co") && index.contains("Example lab"));
     let run = statement["run"].as_str().unwrap();
+    // The pages say how to submit, and link the key and the signed result.
+    assert!(index.contains("passnet submit") && index.contains("href=\"key.pub\""), "{index}");
+    let (_, link) = index.split_once("href=\"run/").unwrap();
+    let page = board.get(&format!("/run/{}", link.split('"').next().unwrap()));
+    assert!(page.contains(&format!("href=\"../result/{run}.json\"")), "{page}");
+    let signed: Value = serde_json::from_str(&board.get(&format!("/result/{run}.json"))).unwrap();
+    assert_eq!(signed["key"], key.as_str());
     let log = passnet(&["score", home.join("runs").join(run).to_str().unwrap(), "--format", "json"]);
     assert!(log.status.success());
     check_hidden(&home, run);

@@ -12,12 +12,14 @@ use tempfile::TempDir;
 use crate::{devtools::Browser, passnet, root, runs, server::Server};
 
 /// One page of each kind.
-pub(crate) const PAGES: [&str; 15] = [
+pub(crate) const PAGES: [&str; 18] = [
     "index.html",
+    "board/t-2-sound-direct-passbench-public-f7bfacd97dae-nvidia-h200.html",
     "authors.html",
     "author/inductor.html",
     "run/inductor.html",
     "suite/passbench-public-f7bfacd97dae.html",
+    "figures/passbench-public-f7bfacd97dae.html",
     "task/demo-1/gpt2-gelu-tanh.html",
     "evaluation/demo-passes/gpt2-gelu-tanh.html",
     "compare/inductor/eager.html",
@@ -26,6 +28,7 @@ pub(crate) const PAGES: [&str; 15] = [
     "failing.html",
     "failing/gpt2-gelu-tanh-000-dir-wrong.html",
     "training.html",
+    "published.html",
     "trajectories.html",
     "trajectory/scripted-gpt2-gelu-tanh-0.html",
 ];
@@ -71,7 +74,7 @@ const AXE_VIOLATIONS: &str = r"axe.run(document, { resultTypes: ['violations'] }
 pub(crate) fn site(runs: &TempDir) -> PathBuf {
     let site = runs.path().join("site");
     let trajectories = root().join("crates/passnet/tests/data/trajectories.jsonl");
-    let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes"];
+    let arguments = ["site", site.to_str().unwrap(), runs.path().to_str().unwrap(), "--no-shapes", "--published"];
     let extra = ["--suite", "suites/demo", "--dataset", "suites/passbench-s"];
     let training = root().join("crates/passnet/tests/data/training");
     let more = ["--trajectories", trajectories.to_str().unwrap(), "--training", training.to_str().unwrap()];

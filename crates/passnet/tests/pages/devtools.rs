@@ -14,6 +14,15 @@ use tempfile::TempDir;
 /// Longest silence of the browser before the test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Folder of the fonts of the committed screenshots, where the package `fonts-dejavu-core` puts them.
+const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
+/// The configuration of the system without its other fonts, so that pages look alike on machines with other fonts.
+const FONT_CONFIGURATION: &str = r#"<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>
+<include>/etc/fonts/fonts.conf</include>
+<reset-dirs/>
+<dir>/usr/share/fonts/truetype/dejavu</dir>
+</fontconfig>"#;
+
 /// A browser with one tab.
 pub(crate) struct Browser {
     process: Child,
@@ -35,8 +44,14 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        if Path::new(FONTS).join("DejaVuSans.ttf").exists() {
+            let fonts = profile.path().join("fonts.conf");
+            std::fs::write(&fonts, FONT_CONFIGURATION).unwrap();
+            command.env("FONTCONFIG_FILE", fonts);
+        }
         // The protocol is spoken on descriptors 3 and 4.
-        let mut process = Command::new("sh")
+        let mut process = command
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1", &program])
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
