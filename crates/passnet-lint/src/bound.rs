@@ -1,9 +1,10 @@
-//! What a partial function keeps: the functions that it calls, and the values that it passes first.
+//! The functions that a partial function calls, and the values that it passes to them.
 
 use std::collections::BTreeSet;
 
 use super::{ids::FunctionId, value::Value};
 
+/// The contents of `functools.partial(function, value, name=value)`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) targets: BTreeSet<FunctionId>,

@@ -45,7 +45,7 @@ impl<'a> Flow<'a> {
                 element.join(default)
             }
             (_, given) => {
-                // What the arguments reach is a finding of its own.
+                // The arguments are evaluated for the findings in them.
                 for expr in given {
                     self.eval_raw(frame, expr);
                 }
