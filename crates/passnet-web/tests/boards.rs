@@ -1,37 +1,12 @@
 //! Ranking rules of the leaderboard page.
 
+mod empty;
 mod fixture;
 
-use passnet_graph::Graph;
-use passnet_record::{AuthorSpec, ContentId, ExecutionPath, GraphId, WritingCost};
+use empty::Empty;
+use passnet_record::{AuthorSpec, ExecutionPath, WritingCost};
 use passnet_score::Interval;
-use passnet_web::{
-    Archive, GraphTraits, GraphView, OperationKind, PageId, PassSet, PassText, RunView, Site, SuiteTraits, Trials,
-};
-
-struct Empty;
-
-impl Archive for Empty {
-    fn passes(&self, _: usize, _: &PassSet) -> Vec<PassText> {
-        Vec::new()
-    }
-
-    fn trials(&self, _: usize, _: &ContentId) -> Option<Trials> {
-        None
-    }
-
-    fn graph(&self, _: &str, _: &str, _: &GraphId) -> Option<GraphView> {
-        None
-    }
-
-    fn parsed(&self, _: &str) -> Option<Graph> {
-        None
-    }
-
-    fn rewritten(&self, _: &str) -> Option<Graph> {
-        None
-    }
-}
+use passnet_web::{GraphTraits, OperationKind, PageId, RunView, Site, SuiteTraits};
 
 /// A run with this sound score and interval.
 fn run(name: &str, score: f64, low: f64, high: f64) -> RunView {

@@ -1,38 +1,15 @@
 //! The front page of a site with many boards, and what its numbers claim.
 
+mod empty;
 mod fixture;
 
-use passnet_graph::Graph;
-use passnet_record::{ContentId, GraphId, Status};
+use empty::Empty;
+use passnet_record::Status;
 use passnet_score::{Interval, Outcomes, ScoreReport, ScoreSettings};
-use passnet_web::{Archive, GraphView, PageId, PassSet, PassText, RunView, Site, Trials};
+use passnet_web::{PageId, RunView, Site};
 
 /// Largest front page, with a margin to the 300 KB of all pages.
 const MAX_FRONT_PAGE: usize = 250_000;
-
-struct Empty;
-
-impl Archive for Empty {
-    fn passes(&self, _: usize, _: &PassSet) -> Vec<PassText> {
-        Vec::new()
-    }
-
-    fn trials(&self, _: usize, _: &ContentId) -> Option<Trials> {
-        None
-    }
-
-    fn graph(&self, _: &str, _: &str, _: &GraphId) -> Option<GraphView> {
-        None
-    }
-
-    fn parsed(&self, _: &str) -> Option<Graph> {
-        None
-    }
-
-    fn rewritten(&self, _: &str) -> Option<Graph> {
-        None
-    }
-}
 
 /// A run of that author and day, with this sound score.
 fn run(author: &str, day: usize, score: f64) -> RunView {

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from passnet import _native
@@ -34,17 +34,14 @@ class Forked:
         self._until = time.monotonic() + seconds
         self._ended: set[int] = set()
         self._children: list[int] = []
-        numbers, write = os.pipe()
-        os.write(write, b"".join(map(_record, range(min(len(functions), _MOST)))))
-        os.close(write)
         self._reports, reports = os.pipe()
         try:
-            self._fork(functions, processes, numbers, reports)
+            with _numbers(min(len(functions), _MOST)) as numbers:
+                self._fork(functions, processes, numbers, reports)
         except BaseException:
             self.close()
             raise
         finally:
-            os.close(numbers)
             # From now on only the copies can write to the pipe, so its end says that none of them runs.
             os.close(reports)
 
@@ -102,8 +99,16 @@ class Forked:
             self._ended.add(int.from_bytes(reports[place : place + _RECORD_BYTES], "little"))
 
 
-def _record(number: int) -> bytes:
-    return number.to_bytes(_RECORD_BYTES, "little")
+@contextlib.contextmanager
+def _numbers(count: int) -> Iterator[int]:
+    """A context with a pipe from which the numbers below `count` can be read."""
+    read, write = os.pipe()
+    try:
+        os.write(write, b"".join(number.to_bytes(_RECORD_BYTES, "little") for number in range(count)))
+        os.close(write)
+        yield read
+    finally:
+        os.close(read)
 
 
 def _work(functions: Sequence[Callable[[], Any]], numbers: int, reports: int, parent: int) -> NoReturn:
