@@ -63,9 +63,11 @@ class Forked:
     def close(self) -> None:
         """Kills the copies that still run."""
         for child in self._children:
-            with contextlib.suppress(OSError):
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
+            # If other code in this process has waited for the child, its number may be that of another process by now.
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(child, os.WNOHANG)[0] == 0:
+                    os.kill(child, signal.SIGKILL)
+                    os.waitpid(child, 0)
         self._children = []
         if self._reports is not None:
             os.close(self._reports)
