@@ -201,6 +201,36 @@ def test_sequences_are_images_of_one_row_in_the_other_layout(frozen: bool):
     assert sum(value.is_contiguous() for value in state) == len(state) - (2 if frozen else 0)
 
 
+@pytest.mark.parametrize("frozen", [True, False])
+@torch.no_grad()
+def test_convolutions_of_single_channels_keep_their_layout_except_on_a_cpu(frozen: bool):
+    layers = [nn.Conv2d(3, 8, 1), nn.Conv2d(8, 8, 3, groups=8, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 1)]
+    model = spread(nn.Sequential(*layers))
+    captured = capture(model, (torch.randn(2, 3, 9, 7),), {})
+    graph = torch.fx.Graph()
+    graph.output(graph.graph_copy(captured.module.graph, {}))
+    calls = convolutions_of(graph)
+    assert not any(convolution.keeps_layout for convolution in calls)
+    for node in graph.nodes:
+        if isinstance(value := node.meta.get("example_value"), torch.Tensor):
+            node.meta["example_value"] = value.to("meta")
+    assert [convolution.keeps_layout for convolution in calls] == [False, True, False]
+    x, weight = torch.randn(2, 8, 9, 7), torch.randn(8, 1, 3, 3)
+    timed = convolutions._relaid(calls[1], convolutions.innermost(x), weight, None)
+    torch.testing.assert_close(timed, torch.conv2d(x, weight, None, 1, 1, 1, 8))
+    assert timed.is_contiguous(memory_format=torch.channels_last)
+    images = [node for node in graph.nodes if node.op == "placeholder"][:1]
+    state = channels._relay(captured, graph, calls, images, frozen=frozen)
+    relaid = torch.fx.GraphModule(captured.module, graph)
+    torch.testing.assert_close(relaid(*captured.example[:1], *state), captured.module(*captured.example))
+    # The images are copied before the call, and its result after it.
+    kept = [node for node in graph.nodes if node.target == torch.conv2d][1]
+    source, moved = kept.args[0], next(iter(kept.users))
+    assert (source.target, source.kwargs, len(kept.users)) == ("contiguous", {}, 1)
+    assert (moved.target, moved.kwargs) == ("contiguous", {"memory_format": torch.channels_last})
+    assert all(value.is_contiguous() for value in state if value.dim() == 4 and value.shape[1] == 1)
+
+
 @torch.no_grad()
 def test_only_the_largest_kinds_of_convolutions_are_timed():
     big = [nn.Conv2d(16, 16, 3, padding=1) for _ in range(5)]

@@ -21,7 +21,7 @@ from passnet._backend import triton_ready
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
 from passnet._backend.sharing import root_of
-from passnet._compile.dynamo import call_captured
+from passnet._compile.dynamo import call_captured, forget_guards
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
 from passnet._compile.guards import facts_read
@@ -205,6 +205,7 @@ class _Recorder:
             self.refusal = str(error)
             raise
         self.facts.entries += written
+        forget_guards()
 
         def run(*values: Any) -> Any:
             self.has_run = True

@@ -93,7 +93,7 @@ def _relay(
         with graph.inserting_after(places[-1]):
             moved = _innermost(graph, node)
         node.replace_all_uses_with(moved, delete_user_cb=lambda user, moved=moved: user is not moved)
-    weights = {convolution.given["weight"] for convolution in convolutions}
+    weights = {convolution.given["weight"] for convolution in convolutions if not convolution.keeps_layout}
     done = set()
     for node in weights & state.keys():
         if frozen and all(_is_weight(node, user, convolutions) for user in node.users):
@@ -103,6 +103,9 @@ def _relay(
         node, given = convolution.node, convolution.given
         with graph.inserting_before(node):
             source, weight = given["input"], given["weight"]
+            if convolution.keeps_layout:
+                _compute_as_captured(graph, convolution)
+                continue
             if weight not in done:
                 weight = _innermost(graph, weight, sequences=convolution.dimensions == 1)
             if convolution.dimensions == 1:
@@ -114,6 +117,15 @@ def _relay(
         graph.erase_node(node)
     _reshape_views(graph)
     return list(state.values())
+
+
+def _compute_as_captured(graph: torch.fx.Graph, convolution: Convolution) -> None:
+    """Copies the images into the captured layout before a convolution, and the result back. The author's kernels need no copies."""
+    node, source = convolution.node, convolution.given["input"]
+    node.replace_input_with(source, graph.call_method("contiguous", (source,)))
+    with graph.inserting_after(node):
+        moved = _innermost(graph, node)
+    node.replace_all_uses_with(moved, delete_user_cb=lambda user: user is not moved)
 
 
 def _is_weight(node: torch.fx.Node, user: torch.fx.Node, convolutions: Sequence[Convolution]) -> bool:
