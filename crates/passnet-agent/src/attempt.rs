@@ -46,8 +46,8 @@ pub struct AttemptLimits {
     pub patience: Option<u32>,
     /// Size of the model's context, in tokens.
     pub context: u64,
-    /// True if measurements do not decide when the attempt ends. If only one state was right, its passes are then not measured again
-    /// at the end, because no measurement was selected among several.
+    /// True if measurements do not decide when the attempt ends. Only if several states were right, so that a measurement selected one, its
+    /// passes are measured again at the end. Attempts that end with equal passes share this measurement.
     pub fixed_plan: bool,
 }
 
@@ -383,8 +383,11 @@ impl Attempt<'_> {
         let best = self.toolbox.best().filter(|best| best.correct > 0).map(|best| best.passes.clone());
         let evaluation = match &best {
             Some(passes) => {
-                let is_selected = !self.plan.limits.fixed_plan || self.right.len() > 1;
-                let scope = if is_selected { EvaluationScope::AllRemeasured } else { EvaluationScope::All };
+                let scope = match self.plan.limits.fixed_plan {
+                    true if self.right.len() > 1 => EvaluationScope::AllSecond,
+                    true => EvaluationScope::All,
+                    false => EvaluationScope::AllRemeasured,
+                };
                 Some(self.evaluator.evaluate(self.plan.task, passes, scope)?.outcome)
             }
             None => None,

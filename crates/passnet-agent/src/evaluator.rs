@@ -8,7 +8,7 @@ use passnet_author::target_of;
 use passnet_eval::{Candidate, EvalError, Referee};
 use passnet_lint::{Finding, lint_dir};
 use passnet_record::{
-    PassDirectory, Profile, Reason, Verdict,
+    ContentId, PassDirectory, Profile, Reason, Verdict,
     agent::{TaskCheck, TaskEvaluation},
     fleet::FleetClient,
 };
@@ -55,6 +55,8 @@ pub enum EvaluationScope {
     All,
     /// All graphs, measured again.
     AllRemeasured,
+    /// All graphs, measured a second time. Evaluations of equal passes share the second measurement, so nothing may be selected by it.
+    AllSecond,
 }
 
 /// An evaluation or a check, and the text that describes it to the model.
@@ -175,7 +177,7 @@ impl Evaluator {
         let findings = Self::lint(passes);
         let candidate = Candidate::Passes(passes.clone());
         let mut verdicts: Vec<TaskVerdict> = Vec::new();
-        let with_held_out = matches!(scope, EvaluationScope::All | EvaluationScope::AllRemeasured);
+        let with_held_out = !matches!(scope, EvaluationScope::Visible | EvaluationScope::VisibleSkipCpu);
         for (graph, held_out) in task.graphs().filter(|(_, held_out)| with_held_out || !held_out) {
             let evaluate = || {
                 if scope == EvaluationScope::Visible
@@ -190,6 +192,10 @@ impl Evaluator {
             let found = match scope {
                 // The best of many measurements is biased upwards. The result that counts is measured once more.
                 EvaluationScope::AllRemeasured => evaluate().map(|verdict| (verdict, Lookup::Miss)),
+                EvaluationScope::AllSecond => {
+                    let key = second_key(&self.referee.key(graph, &candidate));
+                    self.cache.get(&key, || evaluate().map(|verdict| Verdict { key: key.clone(), ..verdict }))
+                }
                 _ => self.cache.get(&self.referee.key(graph, &candidate), evaluate),
             };
             verdicts.push(match found {
@@ -293,6 +299,11 @@ impl Evaluator {
             _ => Ok(None),
         }
     }
+}
+
+/// Returns the key of a second measurement. The first one keeps its own, so that each lesson that selects by it sees the same.
+fn second_key(first: &ContentId) -> ContentId {
+    ContentId::of_parts([first.as_str().as_bytes(), b"second measurement"])
 }
 
 /// Returns the ids of the broken rules.

@@ -5,7 +5,7 @@
 //!   run.json                 settings of the run
 //!   attempts/TASK--K/        journal.jsonl, raw/NNNN.json.zst
 //!   verdicts.jsonl           the cache of verdicts
-//!   trajectories.jsonl       one record per finished attempt, derived from the journals
+//!   trajectories.jsonl       one record per finished attempt, derived from the journals; written once a minute and at the end
 //!   passes/TASK/             the best passes of all attempts: `dir:DIR/passes` is an author
 //! ```
 
@@ -13,12 +13,13 @@ mod directory;
 
 use std::{
     collections::BTreeMap,
+    io,
     path::Path,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use fs_err as fs;
@@ -101,6 +102,8 @@ pub struct AgentRunOutcome {
 
 /// Interval at which the stop flag is read.
 const WATCH: Duration = Duration::from_millis(20);
+/// Shortest time between two writes of the trajectories that have ended. A run that is killed has those of the last write.
+const BETWEEN_WRITES: Duration = Duration::from_secs(60);
 
 /// Attempts that a run makes, in order.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +127,28 @@ pub struct PlannedAttempt<'a> {
     pub styles: &'a [Style],
 }
 
+/// Finished attempts that are kept.
+struct Ended {
+    trajectories: Vec<Trajectory>,
+    /// Time of the last write.
+    written: Instant,
+}
+
+impl Ended {
+    /// Writes the trajectories by task and attempt.
+    fn write(&mut self, suite: &Suite, directory: &Path) -> io::Result<()> {
+        let places = suite.record.tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place));
+        let places: BTreeMap<&str, usize> = places.collect();
+        let place = |trajectory: &Trajectory| {
+            (places.get(trajectory.setup.task.id.as_str()).copied(), trajectory.setup.attempt)
+        };
+        self.trajectories.sort_by_key(place);
+        write_trajectories(&directory.join("trajectories.jsonl"), &self.trajectories)?;
+        self.written = Instant::now();
+        Ok(())
+    }
+}
+
 /// State that the threads of a run share.
 struct AttemptsState<'a> {
     evaluator: &'a Evaluator,
@@ -135,7 +160,7 @@ struct AttemptsState<'a> {
     halt: AtomicBool,
     halted: Mutex<Option<String>>,
     spent: Mutex<TokenUsage>,
-    ended: Mutex<Vec<Trajectory>>,
+    ended: Mutex<Ended>,
     dropped: AtomicUsize,
     suspended: Mutex<Vec<Suspended>>,
     progress: &'a (dyn Fn(Update<'_>) + Sync),
@@ -208,7 +233,7 @@ pub fn run_assigned(
         halted: Mutex::new(None),
         // The budget is for the whole run, including earlier starts.
         spent: Mutex::new(spent_before(directory)?),
-        ended: Mutex::default(),
+        ended: Mutex::new(Ended { trajectories: Vec::new(), written: Instant::now() }),
         dropped: AtomicUsize::new(0),
         suspended: Mutex::default(),
         progress,
@@ -224,12 +249,9 @@ pub fn run_assigned(
         }
     });
     let dropped = runner.dropped.into_inner();
-    let mut trajectories = runner.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let places = suite.record.tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place));
-    let places: BTreeMap<&str, usize> = places.collect();
-    trajectories
-        .sort_by_key(|trajectory| (places.get(trajectory.setup.task.id.as_str()).copied(), trajectory.setup.attempt));
-    write_trajectories(&directory.join("trajectories.jsonl"), &trajectories)?;
+    let mut ended = runner.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ended.write(suite, directory)?;
+    let trajectories = ended.trajectories;
     write_best(&directory.join("passes"), suite, &trajectories)?;
     Ok(AgentRunOutcome {
         complete: trajectories.len() + dropped == total,
@@ -280,7 +302,13 @@ impl AttemptsState<'_> {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
-                self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(trajectory);
+                let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+                ended.trajectories.push(trajectory);
+                // Here and not at fixed times, so that a run with one job writes while it measures nothing. A fault of the disk
+                // is reported at the end.
+                if ended.written.elapsed() >= BETWEEN_WRITES {
+                    let _ = ended.write(self.plan.suite, self.directory);
+                }
             }
             Ok(None) => {}
             Err(error) => {

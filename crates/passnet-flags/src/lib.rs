@@ -51,8 +51,8 @@ pub use self::plot::PlotArgs;
 pub use self::shared::{EsArgs, MeasureArgs, MetadataArgs, OutputFormat, SelectionArgs};
 pub use self::suites::{CardArgs, LeaksArgs, PruneArgs, ReviseArgs, WithholdArgs};
 pub use self::traj::{
-    EnvCommand, EnvServeArgs, FilterArgs, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs, TrajFormat,
-    TrajStatsArgs,
+    EnvCommand, EnvServeArgs, FilterArgs, Shard, SplitArgs, TeachArgs, TrajCommand, TrajDedupArgs, TrajExportArgs,
+    TrajFormat, TrajStatsArgs,
 };
 pub use self::web::{
     BoardArgs, BundleArgs, CompareArgs, ReportArgs, ReportFormat, ServeArgs, SiteArgs, StudyArgs, SubmitArgs,

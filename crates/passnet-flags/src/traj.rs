@@ -160,6 +160,9 @@ pub struct TeachArgs {
     /// Count the lessons, and write none
     #[arg(long)]
     pub count: bool,
+    /// Only part K of N of the selected tasks; the parts can be written at the same time, into separate directories
+    #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
+    pub shard: Option<Shard>,
     /// Number of trajectories at a time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = positive)]
     pub jobs: usize,
@@ -170,6 +173,34 @@ pub struct TeachArgs {
     pub selection: SelectionArgs,
     #[command(flatten)]
     pub measure: MeasureArgs,
+}
+
+/// One of several parts of the tasks of a suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Number of the part, from 1.
+    pub number: usize,
+    /// Number of parts.
+    pub of: usize,
+}
+
+impl Shard {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (number, of) = text.split_once('/').unwrap_or_default();
+        match (number.parse(), of.parse()) {
+            (Ok(number), Ok(of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
+            _ => Err("expected a part and the number of parts, for example 2/16".to_owned()),
+        }
+    }
+
+    /// Keeps every N-th item, so that neighbours, which are often alike, are in different parts.
+    pub fn keep<T>(self, items: &mut Vec<T>) {
+        let mut place = 0;
+        items.retain(|_| {
+            place += 1;
+            place % self.of == self.number % self.of
+        });
+    }
 }
 
 #[derive(Subcommand)]
@@ -211,4 +242,23 @@ pub struct EnvServeArgs {
     pub measure: MeasureArgs,
     #[command(flatten, next_help_heading = "Fleet")]
     pub fleet: EnvFleetArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shard;
+
+    #[test]
+    fn shards_are_numbered_from_one_and_have_each_item_once() {
+        for text in ["", "3", "0/4", "5/4", "1/0", "-1/4", "1/4/4", "x/y"] {
+            assert!(Shard::parse(text).is_err(), "{text}");
+        }
+        let kept = |text: &str| {
+            let mut items: Vec<usize> = (1..=7).collect();
+            Shard::parse(text).unwrap().keep(&mut items);
+            items
+        };
+        assert_eq!((kept("1/3"), kept("2/3"), kept("3/3")), (vec![1, 4, 7], vec![2, 5], vec![3, 6]));
+        assert_eq!((kept("1/1").len(), kept("9/9")), (7, vec![]));
+    }
 }

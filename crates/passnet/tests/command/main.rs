@@ -12,6 +12,7 @@ mod dataset;
 mod documents;
 mod environment;
 mod interrupt;
+mod lessons;
 mod matches;
 mod messages;
 mod new;

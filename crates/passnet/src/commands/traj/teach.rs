@@ -10,14 +10,22 @@ use passnet_record::{agent::Style, counted};
 
 use crate::{
     commands::{agent, referee, stop::stop_flag},
-    failure::{check_folder, exit_code},
+    failure::{check_folder, exit_code, usage},
     output,
 };
 
 /// Writes all trajectories, or continues with the missing ones. Returns exit code 1 if some are still missing.
 pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
     check_folder(&args.out)?;
-    let suite = open_suite(&args.suite, &args.selection.selection())?;
+    let mut suite = open_suite(&args.suite, &args.selection.selection())?;
+    if let Some(shard) = args.shard {
+        let tasks = suite.record.tasks.len();
+        shard.keep(&mut suite.record.tasks);
+        if suite.record.tasks.is_empty() {
+            let (number, of) = (shard.number, shard.of);
+            return Err(usage(format!("--shard {number}/{of}: there are only {}", counted(tasks, "task"))));
+        }
+    }
     let stop = stop_flag()?;
     let evaluations = args.evaluations.unwrap_or(args.jobs);
     let referee = referee::start(&args.measure, Some(evaluations))?.sharing_kernels();
