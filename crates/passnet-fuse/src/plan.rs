@@ -19,3 +19,4 @@ pub(crate) mod stage;
 pub(crate) mod survey;
 pub(crate) mod tile;
 pub(crate) mod views;
+mod window;
