@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use passnet_eval::{Candidate, Defences, Referee, RefereeOptions, ZygoteConfig, settings, stats::quantile};
-use passnet_record::{Device, ExecutionPath, PassDirectory, RunSettings, SCHEMA_VERSION, TextReport, TextTable};
+use passnet_record::{Cost, Device, ExecutionPath, PassDirectory, RunSettings, SCHEMA_VERSION, TextReport, TextTable};
 use passnet_run::{GraphSample, Selection, Suite};
 use passnet_services::Interpreter;
 use serde::Serialize;
@@ -25,6 +25,10 @@ struct Pair {
     without: Times,
 }
 
+/// Names of the steps of an evaluation, in the order of [`Times::steps`].
+const STEPS: [&str; 6] =
+    ["starting", "loading", "checked calls", "between timed calls", "rest of the measurement", "everything else"];
+
 /// Times of one evaluation, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Times {
@@ -32,6 +36,28 @@ struct Times {
     wall: f64,
     /// Time of the evaluation without timed and warm-up calls.
     outside: f64,
+    /// The parts of `outside`, one per entry of [`STEPS`].
+    steps: [f64; STEPS.len()],
+}
+
+impl Times {
+    fn new(wall: f64, cost: &Cost) -> Self {
+        let outside = wall - cost.trials_ns as f64;
+        let between = cost.held_ns.saturating_sub(cost.trials_ns);
+        let steps = [cost.start_ns, cost.load_ns, cost.check_ns, between, cost.time_ns.saturating_sub(cost.held_ns)];
+        let mut all = [0.0; STEPS.len()];
+        all.iter_mut().zip(steps).for_each(|(all, step)| *all = step as f64);
+        all[STEPS.len() - 1] = outside - all.iter().sum::<f64>();
+        Self { wall, outside, steps: all }
+    }
+}
+
+/// Medians of one step, in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+struct StepFigures {
+    step: &'static str,
+    all_ms: f64,
+    without_ms: f64,
 }
 
 /// Cost of the sandbox and the checks.
@@ -59,6 +85,8 @@ pub struct CostFigures {
     pub ratio_of_sums: f64,
     /// Ratio of the sums of whole evaluations, timed calls included.
     ratio_of_whole_sums: f64,
+    /// Medians of the steps. They do not add up to the medians of all.
+    steps: Vec<StepFigures>,
 }
 
 impl CostFigures {
@@ -77,8 +105,23 @@ impl CostFigures {
             ratio_quartiles: [0.25, 0.5, 0.75].map(|share| quantile(&ratios, share)),
             ratio_of_sums: sum(|pair| pair.all.outside) / sum(|pair| pair.without.outside),
             ratio_of_whole_sums: sum(|pair| pair.all.wall) / sum(|pair| pair.without.wall),
+            steps: steps(pairs),
         })
     }
+}
+
+fn steps(pairs: &[Pair]) -> Vec<StepFigures> {
+    let median_ms = |side: fn(&Pair) -> &Times, step: usize| {
+        let mut values: Vec<f64> = pairs.iter().map(|pair| side(pair).steps[step]).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        quantile(&values, 0.5) / 1e6
+    };
+    let figures = |(number, step)| StepFigures {
+        step,
+        all_ms: median_ms(|pair| &pair.all, number),
+        without_ms: median_ms(|pair| &pair.without, number),
+    };
+    STEPS.into_iter().enumerate().map(figures).collect()
 }
 
 impl CostReport {
@@ -184,8 +227,7 @@ impl Referees {
 fn times(referee: &Referee, sample: &GraphSample, candidate: &Candidate) -> Result<Times, AttackError> {
     let begin = Instant::now();
     let verdict = referee.evaluate(sample, candidate)?.verdict;
-    let wall = begin.elapsed().as_nanos() as f64;
-    Ok(Times { wall, outside: wall - verdict.cost.trials_ns as f64 })
+    Ok(Times::new(begin.elapsed().as_nanos() as f64, &verdict.cost))
 }
 
 #[cfg(test)]
@@ -194,14 +236,17 @@ mod tests {
 
     #[test]
     fn figures_are_ratios_of_pairs_and_of_sums() {
+        let cost = Cost { trials_ns: 1_000_000, held_ns: 1_200_000, time_ns: 1_500_000, ..Cost::default() };
         let pair = |all: f64, without: f64| Pair {
-            all: Times { wall: all + 1e6, outside: all },
-            without: Times { wall: without + 1e6, outside: without },
+            all: Times::new(all + 1e6, &cost),
+            without: Times::new(without + 1e6, &cost),
         };
         let figures = CostFigures::new(&[pair(2e6, 1e6), pair(3e6, 2e6), pair(5e6, 5e6)]).unwrap();
         assert_eq!((figures.pairs, figures.all_ms, figures.without_ms), (3, 3.0, 2.0));
         assert_eq!(figures.ratio_quartiles[1], 1.5);
         assert_eq!((figures.ratio_of_sums, figures.ratio_of_whole_sums), (10.0 / 8.0, 13.0 / 11.0));
+        let all: Vec<f64> = figures.steps.iter().map(|step| step.all_ms).collect();
+        assert_eq!(all, [0.0, 0.0, 0.0, 0.2, 0.3, 2.5]);
         assert!(CostFigures::new(&[]).is_none());
     }
 }

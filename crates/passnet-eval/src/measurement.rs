@@ -55,6 +55,9 @@ pub(crate) struct Measurement {
     pub(crate) elsewhere: (Duration, Duration),
     /// Nanoseconds per call that are added to the trials of the last side.
     pub(crate) charged_ns: u64,
+    /// Ratio of the times of each side but the last to those of the last. Several steps ask for it, and its interval takes
+    /// milliseconds.
+    pub(crate) ratios: Vec<Option<RatioInterval>>,
 }
 
 impl Measurement {
@@ -65,8 +68,13 @@ impl Measurement {
             _ => 0,
         };
         let (elsewhere, fluctuation) = Default::default();
-        let measurement = Self { sides, made: 0, calls: 1, fluctuation, elsewhere, charged_ns };
-        Self { fluctuation: measurement.fluctuation(mode), ..measurement }
+        let mut measurement = Self { sides, made: 0, calls: 1, fluctuation, elsewhere, charged_ns, ratios: Vec::new() };
+        let candidate = measurement.candidate();
+        let baselines = measurement.sides.split_last().map_or(&[][..], |(_, baselines)| baselines);
+        let ratio = |side: &SideRounds| ratio_of_medians(&side.times.e2e_ns, &candidate.e2e_ns, 0);
+        measurement.ratios = baselines.iter().map(ratio).collect();
+        measurement.fluctuation = measurement.fluctuation(mode);
+        measurement
     }
 
     /// Returns the measurement with all rounds of several measurements of the same processes in sound mode; `None` without any.
@@ -108,9 +116,9 @@ impl Measurement {
         self.sides.last().map(|side| charged(&side.times, self.charged_ns)).unwrap_or_default()
     }
 
-    /// Returns the ratio of the times of a side to those of the last side.
+    /// Returns the ratio of the times of a baseline to those of the last side.
     pub(crate) fn ratio(&self, side: usize) -> Option<RatioInterval> {
-        ratio_of_medians(&self.sides.get(side)?.times.e2e_ns, &self.candidate().e2e_ns, 0)
+        self.ratios.get(side).copied().flatten()
     }
 }
 
