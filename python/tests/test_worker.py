@@ -310,6 +310,19 @@ def test_memory_is_limited(server: ForkServer):
     assert worker.call()["exception"] == "OutOfMemoryError"
 
 
+def test_errors_name_files_of_passes_without_the_temporary_folder():
+    code = compile(
+        "raise ValueError('in /tmp/x/passnet-scratch-7-Ab_c/passes/p.py')",
+        "/tmp/passnet-scratch-7-Ab_c/passes/p.py",
+        "exec",
+    )
+    with pytest.raises(ValueError, match="scratch") as raised:
+        exec(code)
+    described = describe(raised.value, "run")
+    assert described["message"] == "in passes/p.py"
+    assert 'File "passes/p.py", line 1' in described["traceback"] and "scratch" not in described["traceback"]
+
+
 @pytest.mark.parametrize(
     ("message", "name"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ _MEMORY_MARKS = (
     *("can't allocate memory", "out of memory", "CUDA_ERROR_OUT_OF_MEMORY"),
     *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
 )
+# Temporary folder of an evaluation, whose name the referee draws. It is gone when somebody reads the message.
+_SCRATCH = re.compile(r"(/[^\s\"']*)?/passnet-scratch-[^/\s\"']+/")
 _COMPILE_ERRORS = (
     *("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "KernelRefusedError"),
     "Unsupported",
@@ -43,8 +46,8 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
         "type": "failed",
         "stage": stage,
         "exception": _name(root),
-        "message": message[:MAX_MESSAGE],
-        "traceback": _format(root)[-MAX_TRACEBACK:],
+        "message": _SCRATCH.sub("", message)[:MAX_MESSAGE],
+        "traceback": _SCRATCH.sub("", _format(root))[-MAX_TRACEBACK:],
         "pass": rule,
         "fatal": is_fatal(root),
     }
