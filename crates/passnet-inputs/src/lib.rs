@@ -170,10 +170,11 @@ fn fill_by_type(meta: &TensorMeta, seed: u64, content: Content, all: AllInputs<'
 /// Splits `out` into parts of whole groups of four elements and fills the parts, on several threads if `out` is large. `fill` gets the
 /// index of the part's first element.
 fn in_parallel(out: &mut [u8], element: usize, fill: impl Fn(u64, &mut [u8]) + Sync) {
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    if out.len() / element < PARALLEL_ELEMENTS || threads == 1 {
+    if out.len() / element < PARALLEL_ELEMENTS {
+        // The number of threads is read from files of the system, which takes longer than a small tensor.
         return fill(0, out);
     }
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let part = out.len().div_ceil(threads).next_multiple_of(4 * element);
     std::thread::scope(|scope| {
         for (i, chunk) in out.chunks_mut(part).enumerate() {
