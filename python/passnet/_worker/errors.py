@@ -21,7 +21,7 @@ _MEMORY_MARKS = (
     *("can't allocate memory", "out of memory", "CUDA_ERROR_OUT_OF_MEMORY"),
     *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
 )
-# Temporary folder of an evaluation, whose name the referee draws. It is gone when somebody reads the message.
+# Temporary folder of an evaluation, whose name the referee draws. It is gone when the message is read.
 _SCRATCH = re.compile(r"(/[^\s\"']*)?/passnet-scratch-[^/\s\"']+/")
 _COMPILE_ERRORS = (
     *("BackendCompilerFailed", "InductorError", "CompilationError", "KernelCompileError", "KernelRefusedError"),

@@ -18,7 +18,7 @@ const NEIGHBOURS: i64 = 8;
 
 /// Returns the distance in memory of neighbouring elements of a window that the stage reads; `None` if there is no window.
 ///
-/// Windows whose places are all multiples of a vector apart do not count, such as those of images with channels innermost.
+/// Windows whose places differ by multiples of a vector do not count, such as those of images with channels innermost.
 pub(super) fn step_of_window(stage: &Stage, arena: &Arena) -> Option<i64> {
     let var = stage.segments.first()?.innermost.var?;
     let mut places: BTreeMap<BufferId, Vec<&Index>> = BTreeMap::new();
@@ -31,7 +31,7 @@ pub(super) fn step_of_window(stage: &Stage, arena: &Arena) -> Option<i64> {
     steps.filter_map(|places| step(places[0], var)).max()
 }
 
-/// Returns whether the places of a buffer are multiples of a vector apart.
+/// Returns whether the places of a buffer differ by multiples of a vector.
 fn is_aligned(places: &[&Index]) -> bool {
     let rest = |place: &Index| place.constant_part().rem_euclid(VECTOR);
     places.iter().all(|place| rest(place) == rest(places[0]))
