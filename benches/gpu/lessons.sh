@@ -26,7 +26,7 @@ fi
 work=${WORK:-$(mktemp -d)}
 mkdir -p "$work/runs" "$work/logs"
 export PASSNET_CACHE=${PASSNET_CACHE:-$work/cache}
-# What is being measured at the end is finished, which takes at most the time limit of an evaluation. Then the files are packed.
+# The measurement that runs at the end is finished, in at most the time limit of an evaluation. Then the files are packed.
 timeout=20 packing=20
 usable=$((seconds - timeout - packing))
 read -ra cores <<<"${CORES:-$("$PASSNET_PYTHON" -c 'import os; print(*sorted(os.sched_getaffinity(0)))')}"
