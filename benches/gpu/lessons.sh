@@ -45,7 +45,7 @@ teach() {
         --trials "${TRIALS:-10}" --warmup 1 --timeout $timeout --out "$work/runs/$core" >"$work/logs/$core" 2>&1
 }
 
-# pack FILE: the lessons of every PACKS-th core. Each core writes its lessons once a minute.
+# pack FILE: the lessons of every PACKS-th core. Each core writes its lessons about once a minute.
 pack() {
     local runs=() place
     for ((place = $1 - 1; place < ${#cores[@]}; place += packs)); do

@@ -5,7 +5,7 @@
 //!   run.json                 settings of the run
 //!   attempts/TASK--K/        journal.jsonl, raw/NNNN.json.zst
 //!   verdicts.jsonl           the cache of verdicts
-//!   trajectories.jsonl       one record per finished attempt, derived from the journals; written once a minute and at the end
+//!   trajectories.jsonl       one record per finished attempt, derived from the journals; written once a minute at most, and at the end
 //!   passes/TASK/             the best passes of all attempts: `dir:DIR/passes` is an author
 //! ```
 
@@ -104,6 +104,8 @@ pub struct AgentRunOutcome {
 const WATCH: Duration = Duration::from_millis(20);
 /// Shortest time between two writes of the trajectories that have ended. A run that is killed has those of the last write.
 const BETWEEN_WRITES: Duration = Duration::from_secs(60);
+/// The time between two writes is at least this many times the time of a write, which grows with the number of trajectories.
+const TIMES_A_WRITE: u32 = 50;
 
 /// Attempts that a run makes, in order.
 #[derive(Clone, Copy, Debug)]
@@ -132,11 +134,22 @@ struct Ended {
     trajectories: Vec<Trajectory>,
     /// Time of the last write.
     written: Instant,
+    /// Time that the last write took.
+    write_time: Duration,
 }
 
 impl Ended {
+    fn new() -> Self {
+        Self { trajectories: Vec::new(), written: Instant::now(), write_time: Duration::ZERO }
+    }
+
+    fn is_due(&self) -> bool {
+        self.written.elapsed() >= BETWEEN_WRITES.max(self.write_time * TIMES_A_WRITE)
+    }
+
     /// Writes the trajectories by task and attempt.
     fn write(&mut self, suite: &Suite, directory: &Path) -> io::Result<()> {
+        let begin = Instant::now();
         let places = suite.record.tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place));
         let places: BTreeMap<&str, usize> = places.collect();
         let place = |trajectory: &Trajectory| {
@@ -145,6 +158,7 @@ impl Ended {
         self.trajectories.sort_by_key(place);
         write_trajectories(&directory.join("trajectories.jsonl"), &self.trajectories)?;
         self.written = Instant::now();
+        self.write_time = self.written - begin;
         Ok(())
     }
 }
@@ -233,7 +247,7 @@ pub fn run_assigned(
         halted: Mutex::new(None),
         // The budget is for the whole run, including earlier starts.
         spent: Mutex::new(spent_before(directory)?),
-        ended: Mutex::new(Ended { trajectories: Vec::new(), written: Instant::now() }),
+        ended: Mutex::new(Ended::new()),
         dropped: AtomicUsize::new(0),
         suspended: Mutex::default(),
         progress,
@@ -306,7 +320,7 @@ impl AttemptsState<'_> {
                 ended.trajectories.push(trajectory);
                 // Here and not at fixed times, so that a run with one job writes while it measures nothing. A fault of the disk
                 // is reported at the end.
-                if ended.written.elapsed() >= BETWEEN_WRITES {
+                if ended.is_due() {
                     let _ = ended.write(self.plan.suite, self.directory);
                 }
             }
