@@ -7,9 +7,10 @@
 #   quiet    eager mode against itself on 200 graphs of about 2 us: share of intervals that contain 1, and the median
 #   busy     the same while a second evaluation runs on this machine
 #   cost     time that the sandbox and the checks of measurements add to an evaluation (`passnet attacks --cost`)
-#   attacks  the attack suite, all layers on; DEVICE=cuda runs the entries for a GPU (default: cuda where there is one)
+#   attacks  the attack suite, all layers on
 #   fuzz     disguises of forbidden kernels on all cores, for an hour of CPU time or what remains of SECONDS; runs while the
 #            steps that follow it do
+# DEVICE is the device of quiet, busy, contended and attacks (default: cuda where there is one, else cpu).
 # STEPS="quiet cost" picks some, which then share the time of all. STEPS=contended is `busy` with a second evaluation that does
 # not take turns, as that of another user: both then measure on the same core. VERDICTS (200) is the number of graphs.
 # PASSNET and PASSNET_SITE replace WHEEL where both exist (benches/passnet.sh).
@@ -43,13 +44,13 @@ take() {
 record() { tee -a "$out/results.jsonl"; }
 # against_itself NAME FOLDER SECONDS: a run of eager mode.
 against_itself() {
-    timeout --signal=INT "$3" "$passnet" bench run "$scratch/graphs" --author eager --device cpu --paths direct --out "$2/$1" >"$out/$1.txt" 2>&1
+    timeout --signal=INT "$3" "$passnet" bench run "$scratch/graphs" --author eager --device "$device" --paths direct --out "$2/$1" >"$out/$1.txt" 2>&1
 }
 # second_evaluation FOLDER: runs until it is killed, on the same graphs.
 second_evaluation() {
     trap 'kill -INT $child 2>/dev/null; exit' TERM
     while true; do
-        "$passnet" bench run "$scratch/graphs" --author eager --device cpu --paths direct --fresh --out "$1/second" >/dev/null 2>&1 &
+        "$passnet" bench run "$scratch/graphs" --author eager --device "$device" --paths direct --fresh --out "$1/second" >/dev/null 2>&1 &
         child=$!
         wait $child
     done
