@@ -26,7 +26,7 @@ from torch.autograd import forward_ad
 from passnet import _native
 from passnet._backend.author import NotAuthoredError, author_passes
 from passnet._backend.cache import Store
-from passnet._backend.directories import load_directory
+from passnet._backend.directories import load_directories
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import ModesKept, keeps_modes
@@ -314,7 +314,7 @@ def _backend(
     # A model has many graphs. The key makes sure that the directories are imported once.
     key = paths, verify, author, cache_dir, then
     if key not in _backends:
-        directories = [load_directory(path) for path in paths]
+        directories = [directory for path in paths for directory in load_directories(path)]
         store = Store.default() if cache_dir is None else Store(cache_dir)
         _backends[key] = Backend(
             directories, falls_back=True, verify=verify, author=author is not None, store=store, then=then

@@ -20,7 +20,7 @@ from passnet._compile.errors import DeviceError, UsageError
 from passnet._interrupt import raise_on_interrupt
 from passnet._required import torch_problem
 
-MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs")
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

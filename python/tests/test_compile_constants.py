@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+import torch.fx
 from torch import nn
 
 import passnet
 from compiling import newer
+from passnet._backend.cache import Store
+from passnet._compile import build
+from passnet._compile.capture import Captured, capture
+from passnet._compile.options import Options
 
 
 class Normalised(nn.Module):
@@ -72,7 +79,7 @@ def notes(compiled) -> list[str]:
 
 @newer("parametrised weights stay in the graph")
 @torch.no_grad()
-def test_normalised_weights_are_computed_once_and_again_after_a_refresh():
+def test_normalised_weights_are_computed_once_and_again_after_a_change():
     torch.manual_seed(0)
     model = Normalised()
     compiled = passnet.compile(model, freeze=True)
@@ -81,8 +88,8 @@ def test_normalised_weights_are_computed_once_and_again_after_a_refresh():
         torch.testing.assert_close(compiled(x), model(x))
     assert any(note.endswith("values are computed once from the state of the model") for note in notes(compiled))
     model.layer.parametrizations.weight.original0.mul_(3.0)
+    torch.testing.assert_close(compiled(x), model(x))
     model.index.zero_()
-    compiled.refresh()
     torch.testing.assert_close(compiled(x), model(x))
 
 
@@ -232,3 +239,29 @@ def test_a_part_in_inference_mode_leaves_the_state_of_the_thread_alone(freeze: b
         torch.testing.assert_close(compiled(x), function(x))
         # With PyTorch's key of dispatch modes left on, operations without tensors that know Python fail.
         assert "[1., 1.]" in str(torch.ones(2))
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+@torch.no_grad()
+def test_tables_are_folded_before_it_is_known_whether_the_call_becomes_a_cuda_graph(
+    freeze: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """On a GPU, a table in host memory prevents a CUDA graph. After it is folded, only the time of the device counts."""
+    x, seen = torch.randn(5, 6), []
+    captured = capture(Positions(), (x,), {})
+
+    def refusal(captured: Captured) -> str | None:
+        is_left = any(node.target in (torch.arange, torch.tensor) for node in captured.module.graph.nodes)
+        return "a table is in host memory" if is_left else None
+
+    def verify(*_: Any, graphed: bool) -> dict[str, torch.fx.Graph]:
+        seen.append(graphed)
+        return {}
+
+    assert refusal(captured) is not None
+    for name, function in {"refusal": refusal, "_verify": verify, "_graphed": lambda *_: None}.items():
+        monkeypatch.setattr(build, name, function)
+    pool = object()
+    options = Options(freeze=freeze, cuda_graphs=True)
+    build.build(captured, [], options, Store.default(), pool)
+    assert seen == [True]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Modes of `torch.compile` that `python/passnet/optimize.py` accepts.
-const MODES: [&str; 3] = ["default", "reduce-overhead", "max-autotune-no-cudagraphs"];
+const MODES: [&str; 4] = ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"];
 
 #[derive(Args)]
 #[command(

@@ -23,6 +23,7 @@ mod sample;
 mod temporaries;
 mod tensor_fields;
 mod tensor_types;
+mod tensor_versions;
 mod timed;
 
 use passnet_native::{census, cuda, process, violations};
@@ -44,6 +45,7 @@ use overlap::share_memory;
 use passnet_graph::matching::match_json;
 use poison::overwrite;
 use tensor_types::TensorTypes;
+use tensor_versions::TensorVersions;
 use timed::time_calls;
 
 /// Waits until all work of the current CUDA context is done.
@@ -137,11 +139,11 @@ mod native {
     #[pymodule_export]
     use super::{
         CppLauncher, CudaLauncher, DeviceTimer, InputMemory, KernelLibrary, ModuleFacts, PreparedFunction, Sandbox,
-        TensorTypes, TritonLauncher, begin_call, collect_launches, count_launch, cuda_synchronize, die_with_parent,
-        exit_on_signal, guard_kernels, has_content, judge_device_code, judge_kernel_source, judge_kernel_text,
-        judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern, overwrite,
-        prepare_namespaces, protect_inputs, record_violation, recorded_violations, restore_child_pid_namespace,
-        same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, share_memory, time_calls,
-        unshare_child_pid_namespace, write_passes,
+        TensorTypes, TensorVersions, TritonLauncher, begin_call, collect_launches, count_launch, cuda_synchronize,
+        die_with_parent, exit_on_signal, guard_kernels, has_content, judge_device_code, judge_kernel_source,
+        judge_kernel_text, judge_kernels, kernel_flags, kernel_text, kernels_are_judged, launches, match_pattern,
+        overwrite, prepare_namespaces, protect_inputs, record_violation, recorded_violations,
+        restore_child_pid_namespace, same_bytes, set_child_subreaper, set_idle_kernels, set_kernel_hook, share_memory,
+        time_calls, unshare_child_pid_namespace, write_passes,
     };
 }

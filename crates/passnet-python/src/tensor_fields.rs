@@ -203,6 +203,11 @@ impl TensorFields {
         Some(word(python + self.tensor)).filter(|object| is_address(*object))
     }
 
+    /// Returns the word that holds the address of the storage in a tensor, by the address of PyTorch's own object.
+    pub(super) fn storage_in(&self, tensor: usize) -> usize {
+        word(tensor + self.storage)
+    }
+
     fn storage_of(&self, tensor: &Bound<'_, PyAny>) -> Option<usize> {
         // Sparse tensors have none, nor do those inside of `torch.vmap`.
         Some(word(word(tensor.as_ptr() as usize + self.tensor) + self.storage)).filter(|storage| is_address(*storage))
@@ -241,16 +246,25 @@ fn probes<'py>(empty: &Bound<'py, PyAny>) -> PyResult<(Tensors<'py>, Tensors<'py
 }
 
 /// Returns whether a word can be the address of an object. Programs have addresses of 47 bits on x86-64, and of 48 bits on Arm.
-fn is_address(word: usize) -> bool {
+pub(super) fn is_address(word: usize) -> bool {
     (1 << 16..1 << 48).contains(&word) && word.is_multiple_of(WORD)
 }
 
 /// Reads a word of an object of PyTorch.
-fn word(address: usize) -> usize {
+pub(super) fn word(address: usize) -> usize {
     // SAFETY: the callers pass addresses in objects that are alive, and checked offsets.
     #[expect(unsafe_code, reason = "fields are known by address")]
     unsafe {
         ptr::read_volatile(address as *const usize)
+    }
+}
+
+/// Reads a number of 32 bits of an object of PyTorch.
+pub(super) fn count(address: usize) -> u32 {
+    // SAFETY: as above.
+    #[expect(unsafe_code, reason = "fields are known by address")]
+    unsafe {
+        ptr::read_volatile(address as *const u32)
     }
 }
 

@@ -62,6 +62,12 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for ServiceReply<T> {
 pub struct Optimized {
     /// Median time of a call by side, in nanoseconds: `eager`, `passnet`, and each mode of `torch.compile`.
     pub median_ns: BTreeMap<String, f64>,
+    /// Seconds of the first calls of each side, in which it is compiled.
+    #[serde(default)]
+    pub compile_s: BTreeMap<String, f64>,
+    /// Device memory of a call of each side; empty on the CPU.
+    #[serde(default)]
+    pub peak_bytes: BTreeMap<String, u64>,
     /// Reason of the failure of each side that failed.
     pub failures: BTreeMap<String, String>,
     /// Number of passes in the library.
@@ -74,7 +80,14 @@ impl fmt::Display for Optimized {
         let mut sides: Vec<(&String, f64)> = self.median_ns.iter().map(|(name, &time)| (name, time)).collect();
         sides.sort_by(|a, b| a.1.total_cmp(&b.1));
         for (name, time) in sides {
-            writeln!(f, "{name:<28} {:>12.1} us   {:.2} times as fast as eager", time / 1e3, eager / time)?;
+            write!(f, "{name:<28} {:>12.1} us   {:.2} times as fast as eager", time / 1e3, eager / time)?;
+            if let Some(seconds) = self.compile_s.get(name).filter(|_| name != "eager") {
+                write!(f, ", compiled in {seconds:.1} s")?;
+            }
+            if let Some(&bytes) = self.peak_bytes.get(name) {
+                write!(f, ", {} MiB of memory", bytes.div_ceil(1 << 20))?;
+            }
+            writeln!(f)?;
         }
         for (name, reason) in &self.failures {
             writeln!(f, "{name:<28} failed: {reason}")?;
@@ -327,6 +340,22 @@ pub struct ProvenGraph {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_of_an_optimised_model_has_a_line_for_each_side() {
+        let check = |text: &str, expected: &str| {
+            let result: Optimized = serde_json::from_str(text).unwrap();
+            assert_eq!(result.to_string(), expected);
+        };
+        let times = r#""median_ns":{"eager":3000,"passnet":2000},"failures":{"torch.compile default":"no"},"passes":1"#;
+        let eager = "eager                                 3.0 us   1.00 times as fast as eager";
+        let passnet = "passnet                               2.0 us   1.50 times as fast as eager";
+        let end = "torch.compile default        failed: no\n1 pass written";
+        check(&format!("{{{times}}}"), &format!("{passnet}\n{eager}\n{end}"));
+        let measured = r#""compile_s":{"eager":0.1,"passnet":2.51},"peak_bytes":{"eager":1,"passnet":3145728}"#;
+        let passnet = format!("{passnet}, compiled in 2.5 s, 3 MiB of memory");
+        check(&format!("{{{times},{measured}}}"), &format!("{passnet}\n{eager}, 1 MiB of memory\n{end}"));
+    }
 
     #[test]
     fn each_graph_has_its_own_answer() {

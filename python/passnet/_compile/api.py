@@ -36,7 +36,7 @@ def compile(
     - `cuda_graphs`: whether calls on a CUDA device become CUDA graphs; `"auto"` uses them if they are faster.
     - `verify`: compares each rewritten region with PyTorch at the first call, times both, and drops wrong and slower regions.
     - `freeze`: computes once all values that depend only on parameters and buffers, folds batch norm into weights, and places
-      the channels of images and weights innermost if that is faster. Parameters and buffers are then constants, until `refresh`.
+      the channels of images and weights innermost if that is faster. If a weight changes, the model is compiled again.
     - `training`: whether calls that require gradients are compiled, forward and backward; otherwise the model itself runs.
     - `then`: `"inductor"` lets TorchInductor compile the rest if that is faster, in calls without gradients.
     - `cache_dir`: directory for passes that other processes can reuse (default: `compile` in `PASSNET_CACHE`).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -39,6 +40,7 @@ from passnet._compile.graphs import GraphedCall, NotGraphedError, Pool, refusal,
 from passnet._compile.options import Options
 from passnet._compile.overlap import REASON, shares_written_memory
 from passnet._compile.report import Specialisation, described
+from passnet._compile.rest import Rest, rest_of
 from passnet._compile.strides import note_strides
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
@@ -74,16 +76,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     if shares_written_memory(captured):
         report.notes.append(f"PyTorch runs the graph: {REASON}")
         return Built(_with_state(captured.module.forward, captured.state), report, None)
-    # If the call becomes a CUDA graph, the host's share of its time does not count.
-    on_device = pool is not None and refusal(captured) is None
-    if options.freeze:
-        _freeze(captured, report, graphed=on_device)
-    else:
-        with captured.undisturbed() as example:
-            report.notes += filter(None, [fold_tables(captured, example)])
-        if options.verify and options.author is not None and not known and options.then is None:
-            with captured.undisturbed() as example:
-                report.notes += _lay_out(captured, example, graphed=on_device)
+    on_device = _prepare(captured, known, options, report, may_graph=pool is not None)
     module = captured.module
     # Kept unchanged. The rewritten graph is compared with it, and it runs if the rewritten graph is slower.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
@@ -109,6 +102,10 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
                 used += _in_parts(lost, captured, example, options, store, report, graphed=on_device)
             if any(region.kept for region in report.regions):
                 module = _faster(plain, module, captured, example, report, graphed=on_device)
+        if options.times_rest:
+            captured.rewind(example)
+            report.rest = _timed_rest(module, used, example, report, graphed=on_device)
+            started += report.rest.seconds
         if captured.mutated:
             call_with_way_back(module, used, lambda rule: Refusals(rule.name, warns=_is_one_of(rule, known)))
         else:
@@ -128,14 +125,26 @@ def _operations(module: torch.fx.GraphModule) -> int:
     return sum(node.op not in ("placeholder", "output", "get_attr") for node in module.graph.nodes)
 
 
-def _freeze(captured: Captured, report: Specialisation, *, graphed: bool) -> None:
-    """Treats the weights as constants: computes all values that depend on weights only, folds batch norm, and chooses the layout of images."""
-
+def _prepare(
+    captured: Captured, known: Sequence[Pass], options: Options, report: Specialisation, *, may_graph: bool
+) -> bool:
+    """Folds constants and chooses the layout of images. Returns whether the call can become a CUDA graph."""
     with captured.undisturbed() as example:
-        report.notes.append(fold_constants(captured, example))
-    report.notes.append(freeze(captured, captured.example))
+        if options.freeze:
+            report.notes.append(fold_constants(captured, example))
+        else:
+            report.notes += filter(None, [fold_tables(captured, example)])
+    if options.freeze:
+        report.notes.append(freeze(captured, captured.example))
+    # If the call becomes a CUDA graph, the host's share of its time does not count. A table in host memory prevents that only as long as
+    # it is not folded.
+    graphed = may_graph and refusal(captured) is None
     with captured.undisturbed() as example:
-        report.notes.append(channels_last(captured, example, frozen=True, graphed=graphed))
+        if options.freeze:
+            report.notes.append(channels_last(captured, example, frozen=True, graphed=graphed))
+        elif options.verify and options.author is not None and not known and options.then is None:
+            report.notes += _lay_out(captured, example, graphed=graphed)
+    return graphed
 
 
 def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bool) -> list[str]:
@@ -267,6 +276,20 @@ def _faster(
     for region in report.regions:
         region.kept, region.reason = False, "the whole graph is slower with the passes"
     return plain
+
+
+def _timed_rest(
+    module: torch.fx.GraphModule,
+    used: Sequence[Pass],
+    example: Sequence[torch.Tensor],
+    report: Specialisation,
+    *,
+    graphed: bool,
+) -> Rest:
+    """Times the operations that no region replaces."""
+    times = (region.fused_ns for region in report.regions if region.kept and not math.isnan(region.fused_ns))
+    with torch.no_grad():
+        return rest_of(module, regions_of(module.graph, used), sum(times), example, graphed=graphed)
 
 
 def _rest(

@@ -75,6 +75,8 @@ class Captured:
     """Attributes, globals, hooks and other objects that the code depends on."""
     result: Any = None
     """The result of the captured call, computed by PyTorch."""
+    frozen: list[torch.Tensor] = field(default_factory=list)
+    """Tensors from whose values constants in `state` were computed. The graph is out of date when one of them changes."""
 
     @property
     def example(self) -> list[torch.Tensor]:

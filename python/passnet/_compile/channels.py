@@ -63,6 +63,7 @@ def channels_last(captured: Captured, example: Sequence[torch.Tensor], *, frozen
         return f"{_KEPT}the result would be another: {reason}"
     if is_cpu and not _is_faster(module, values, captured.module, example):
         return f"{_KEPT}it is the faster one"
+    captured.frozen += [old for old, new in zip(captured.state, state, strict=True) if old is not new]
     captured.module, captured.state = module, state
     return "images have their channels innermost"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import torch._dynamo
 from torch.compiler import is_dynamo_compiling
 
 from passnet._backend.cache import Store
-from passnet._backend.directories import load_directory
+from passnet._backend.directories import load_directories
 from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._compile.autocast import ImplicitCastError, uncached
 from passnet._compile.build import Built
@@ -22,6 +23,7 @@ from passnet._compile.collection import without_old_objects
 from passnet._compile.entry import MISS, Entry, checked, facts_of, joined, make_entry, make_model_entry
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
+from passnet._compile.freeze import call_counters
 from passnet._compile.graphs import Pool
 from passnet._compile.inference import build_inference
 from passnet._compile.methods import caller_of
@@ -38,6 +40,8 @@ from passnet.kernels._errors import is_fatal
 
 # Number of further attempts to capture. A model that fills a cache or installs hooks does so only in its first call.
 _RETRIES = 1
+# Number of changes of frozen weights after which a model is compiled frozen again. Compilation takes seconds.
+_MOST_CHANGES = 3
 
 # Only one thread captures at a time, because settings of Dynamo apply to the whole process.
 _capturing = threading.RLock()
@@ -46,15 +50,17 @@ _capturing = threading.RLock()
 class Compiled(StandIn):
     """A model with compiled calls. A call that cannot be compiled runs the model itself.
 
-    Parameters may change in place at any time, for example by an optimiser or `load_state_dict`. Each call also notices assigned
-    parameters, buffers, modules, attributes and globals, and changed hooks. Call `refresh` after a change of a method of a class.
-    A compiled model can replace the model inside other modules; its parameters keep their names.
+    Parameters may change in place at any time, for example by an optimiser or `load_state_dict`. With `freeze`, such a change compiles
+    the model again. Each call also notices assigned parameters, buffers, modules, attributes and globals, and changed hooks. Call
+    `refresh` after a change of a method of a class. A compiled model can replace the model inside other modules; its parameters keep
+    their names.
     """
 
     def __init__(self, model: Callable[..., Any], options: Options) -> None:
         self.model = model
         self.options = options
-        self._known: list[Pass] = [rule for path in options.passes for rule in load_directory(path).passes]
+        directories = [directory for path in options.passes for directory in load_directories(path)]
+        self._known: list[Pass] = [rule for directory in directories for rule in directory.passes]
         self._store = Store.default() if options.cache_dir is None else Store(options.cache_dir)
         self._lock = threading.RLock()
         self._entries: tuple[Entry, ...] = ()
@@ -65,6 +71,7 @@ class Compiled(StandIn):
         self._implicit_cast: str | None = None
         self._limited: str | None = None
         self._retries = 0
+        self._weight_changes = 0
         self._is_stale = False
         self._warned: set[str] = set()
         self._changing = Changing()
@@ -139,6 +146,24 @@ class Compiled(StandIn):
         self._entries = ()
         self._is_stale = True
 
+    def _weights_changed(self) -> Any:
+        """Invalidates all entries. Called by an entry whose graph has constants of a weight that has changed."""
+        if not self._is_stale:
+            self._weight_changes += 1
+        self._changed()
+        return MISS
+
+    def _present_options(self) -> Options:
+        """Returns the options for the next kind of call. A model whose frozen weights change repeatedly is no longer frozen."""
+        if not self.options.freeze or self._weight_changes <= _MOST_CHANGES:
+            return self.options
+        advice = "each change compiled the model again; `refresh()` freezes it again"
+        self._warn(
+            "freeze",
+            f"{self._name()} is no longer frozen, because its weights changed {self._weight_changes} times: {advice}",
+        )
+        return dataclasses.replace(self.options, freeze=False)
+
     def _forget(self) -> None:
         self._entries = ()
         for built in self._built:
@@ -146,7 +171,7 @@ class Compiled(StandIn):
         self._built.clear()
         self._dynamo = self._refused = self._implicit_cast = self._limited = None
         self._changing = Changing()
-        self._retries = 0
+        self._retries = self._weight_changes = 0
         self._is_stale = False
 
     def _other_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -169,9 +194,9 @@ class Compiled(StandIn):
         """Returns the function that computes a call that no entry accepts; `None` if the call has to be compiled."""
         if self._is_stale:
             # These survive the refresh: otherwise a model that assigns a buffer in each call would be captured in each call.
-            dynamo, retries = self._dynamo, self._retries
+            dynamo, retries, changes = self._dynamo, self._retries, self._weight_changes
             self.refresh()
-            self._dynamo, self._retries = dynamo, retries
+            self._dynamo, self._retries, self._weight_changes = dynamo, retries, changes
         # Another thread may have compiled this kind of call in the meantime.
         for entry in checked(self._entries):
             if (result := entry(args, kwargs)) is not MISS:
@@ -207,7 +232,7 @@ class Compiled(StandIn):
                     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in captured.example):
                         built = self._trained(captured)
                     else:
-                        built = build_inference(captured, self._known, self.options, self._store, self._pool)
+                        built = build_inference(captured, self._known, self._present_options(), self._store, self._pool)
             except UnfaithfulError as error:
                 self._refused = self._left("unfaithful", str(error))
                 return error.result
@@ -232,7 +257,8 @@ class Compiled(StandIn):
                 return self._after_exception(entry, error, args, kwargs)
 
             facts = facts_of(self.model, captured)
-            entry = make_entry(captured, run, facts, failed)
+            captured.frozen += call_counters(self.model, captured.frozen)
+            entry = make_entry(captured, run, facts, failed, self._weights_changed)
             if self.options.verify and is_slower(
                 (*checked(self._entries), entry), built, captured, self.model, (args, kwargs)
             ):

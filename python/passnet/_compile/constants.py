@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -52,6 +52,7 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
     constants = finder.constants(expected)
     if not constants:
         return None
+    frozen = [state[node] for node in _sources(constants) if node in state]
     last = places[-1] if places else None
     for node, value in constants.items():
         with graph.inserting_before() if last is None else graph.inserting_after(last):
@@ -70,6 +71,7 @@ def _folded(captured: Captured, example: Sequence[torch.Tensor], *, of_state: bo
     if reason:
         return f"no constant is folded: the result would be another: {reason}"
     captured.module, captured.state = folded, values
+    captured.frozen += frozen
     source = "the state of the model" if of_state else "nothing that can change"
     return f"{len(constants)} values are computed once from {source}"
 
@@ -158,6 +160,17 @@ class _Finder(torch.fx.Interpreter):
             and self.values[node]._version == version
             and self.values[node].untyped_storage().data_ptr() not in seen
         }
+
+
+def _sources(nodes: Iterable[torch.fx.Node]) -> dict[torch.fx.Node, None]:
+    """Returns all nodes that these nodes are computed from, with themselves."""
+    found = dict.fromkeys(nodes)
+    waiting = list(found)
+    while waiting:
+        new = [source for source in waiting.pop().all_input_nodes if source not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return found
 
 
 def _parts(value: Any) -> list[torch.Tensor]:

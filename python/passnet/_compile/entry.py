@@ -39,12 +39,14 @@ def make_entry(
     run: Callable[..., Sequence[Any]],
     facts: _native.ModuleFacts,
     failed: Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any],
+    changed: Callable[[], Any],
 ) -> Callable[..., Any]:
     """Returns an entry: a function of `(args, kwargs)` that checks a call and runs it, or returns `MISS`.
 
     `run` takes the inputs that the graph uses and returns its outputs. The entry checks the structure of the arguments, their
     constants, the types, sizes, strides and devices of their tensors and of the model's, PyTorch's global state, and `facts`. If the
-    call raises an exception, the entry returns the result of `failed` for this exception and the arguments.
+    call raises an exception, the entry returns the result of `failed` for this exception and the arguments. If a frozen tensor has
+    changed, it returns the result of `changed`.
     """
     code = Code()
     leaves: dict[int, str] = {}
@@ -53,22 +55,7 @@ def make_entry(
     tensors = [leaves[number] for number in range(len(captured.inputs))]
     lines = [f"    {_variable(number)} = {leaves[number]}" for number in range(len(tensors))]
     variables = ", ".join(_variable(number) for number in range(len(tensors)))
-    native = [
-        f"{code.name(signature_check(captured.inputs))}({variables})",
-        f"{code.name(guards.GlobalStateGuard().check)}()",
-        f"{code.name(facts.hold)}()",
-        # The other checks do not notice forward-mode gradients or modes of PyTorch.
-        f"{code.name(forward_ad)}._current_level < 0",
-        f"not {code.name(torch._C._len_torch_function_stack)}()",
-        f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
-    ]
-    if torch.is_grad_enabled():
-        # `reason_outside` has the reason. With gradients disabled, nothing is saved.
-        native.append(f"{code.name(top_hooks)}(True) is None")
-    native += _offsets(captured)
-    if types := _types(captured):
-        native.append(f"{code.name(types)}()")
-    native += _sharing(captured, code)
+    native = _native_checks(captured, facts, variables, code)
     arguments = ", ".join(_variable(number) for number in captured.used)
     miss, call = code.name(MISS), code.name(run)
 
@@ -86,6 +73,7 @@ def make_entry(
             *lines,
             f"    if not ({' and '.join(native)}):",
             f"        return {miss}",
+            *_frozen(captured, changed, code),
             f"    out = {call}({arguments})",
             *written,
             f"    return {result}",
@@ -94,6 +82,26 @@ def make_entry(
         ]
     )
     return _function(text, code)
+
+
+def _native_checks(captured: Captured, facts: _native.ModuleFacts, variables: str, code: Code) -> Sequence[str]:
+    """Returns the checks of tensors, global state and facts. `variables` are the names of the inputs."""
+    native = [
+        f"{code.name(signature_check(captured.inputs))}({variables})",
+        f"{code.name(guards.GlobalStateGuard().check)}()",
+        f"{code.name(facts.hold)}()",
+        # The other checks do not notice forward-mode gradients or modes of PyTorch.
+        f"{code.name(forward_ad)}._current_level < 0",
+        f"not {code.name(torch._C._len_torch_function_stack)}()",
+        f"not {code.name(torch._C._len_torch_dispatch_stack)}()",
+    ]
+    if torch.is_grad_enabled():
+        # `reason_outside` has the reason. With gradients disabled, nothing is saved.
+        native.append(f"{code.name(top_hooks)}(True) is None")
+    native += _offsets(captured)
+    if types := _types(captured):
+        native.append(f"{code.name(types)}()")
+    return [*native, *_sharing(captured, code)]
 
 
 def make_model_entry(model: Callable[..., Any], captured: Captured, facts: _native.ModuleFacts) -> Callable[..., Any]:
@@ -212,6 +220,17 @@ def _types(captured: Captured) -> Callable[[], bool] | None:
     check = signature_check(list(tensors))
     # With gradients enabled, `requires_grad` of the tensors matters too, and only the slower check has it.
     return functools.partial(check, *tensors) if torch.is_grad_enabled() else _native.TensorTypes(tensors, check).hold
+
+
+def _frozen(captured: Captured, changed: Callable[[], Any], code: Code) -> Sequence[str]:
+    """Returns statements that check whether the graph has constants of tensors that have changed since."""
+    tensors = tuple({id(tensor): tensor for tensor in captured.frozen}.values())
+    if not tensors:
+        return []
+    return [
+        f"    if not {code.name(_native.TensorVersions(tensors).hold)}():",
+        f"        return {code.name(changed)}()",
+    ]
 
 
 def _offsets(captured: Captured) -> Sequence[str]:

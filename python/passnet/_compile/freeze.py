@@ -47,7 +47,21 @@ def freeze(captured: Captured, example: Sequence[torch.Tensor]) -> str:
     if reason := difference(frozen.forward(*inputs, *state), module.forward(*example), ()):
         return f"nothing is folded: the result would be another: {reason}"
     captured.module, captured.state = frozen, state
+    captured.frozen += [tensor for fold in folds for tensor in fold.sources]
     return f"{len(folds)} batch norms are folded into weights"
+
+
+def call_counters(model: Any, frozen: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Returns the buffers in which batch norms count the calls that change these tensors, their statistics.
+
+    PyTorch does not count such a change as a write to the statistics.
+    """
+    if not frozen or not isinstance(model, torch.nn.Module):
+        return []
+    known = set(map(id, frozen))
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
+    counters = [norm.num_batches_tracked for norm in norms if id(norm.running_mean) in known]
+    return [counter for counter in counters if counter is not None]
 
 
 @dataclass
@@ -58,6 +72,8 @@ class _Fold:
     layer: torch.fx.Node
     weight: torch.Tensor
     bias: torch.Tensor
+    sources: list[torch.Tensor]
+    """The tensors that the new weight and bias were computed from."""
 
     def apply(self, graph: torch.fx.Graph, values: dict[torch.fx.Node, torch.Tensor]) -> None:
         """Gives the layer new weights, as new state at the end of the placeholders."""
@@ -111,4 +127,5 @@ def _fold(norm: torch.fx.Node, values: dict[torch.fx.Node, torch.Tensor]) -> _Fo
     )
     with torch.no_grad():
         weight, bias = fuse(tensors[0], tensors[1], mean, tensors[3], eps, scale, shift)
-        return _Fold(norm, layer, weight.detach(), bias.detach())
+        sources = [tensor for tensor in tensors if tensor is not None]
+        return _Fold(norm, layer, weight.detach(), bias.detach(), sources)

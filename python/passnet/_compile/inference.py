@@ -32,6 +32,9 @@ def _build(captured: Captured, known: Sequence[Pass], options: Options, store: S
     weights = write_casts(captured)
     with disabled():
         built = build(captured, known, options, store, pool)
+    # Each use of autocast writes the casts again. Aliases of their weights count the writes to the weights.
+    weight_of = dict(zip(map(id, weights.casts), weights.weights, strict=True))
+    captured.frozen = [weight_of.get(id(tensor), tensor) for tensor in captured.frozen]
     built.run = run_without(built.run, weights)
     built.report.notes.append("the casts of autocast are written into the graph")
     return built

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,34 @@ from typing import Any
 import torch
 
 from passnet import _native
+from passnet._backend.directories import MANIFEST
 from passnet._compile.api import compile
 from passnet._compile.compiled import Compiled
+from passnet._compile.parts import parts
 from passnet._compile.report import Specialisation
 from passnet._passes.errors import PassError
 from passnet._passes.load import ORDER_FILE
+from passnet._warning import warn
 
-MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
+_NAMES = {"passnet": "PassNet", "torch": "PyTorch", "triton": "Triton"}
+_PROJECT = """# Makes this directory a Python package: `pip install .`, or `pip wheel --no-deps .` for a wheel.
+[build-system]
+requires = ["setuptools>=64"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "{name}"
+version = "0.1.0"
+description = "Passes that `passnet optimize` has written"
+
+[tool.setuptools]
+packages = ["{name}"]
+package-dir = {{ {name} = "." }}
+
+[tool.setuptools.package-data]
+{name} = ["*.json", "directories/**/*"]
+"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +61,10 @@ class Library:
 
 
 def load(directory: str | os.PathLike[str]) -> Library:
-    """Opens a pass library. Raises `PassError` if the directory is not a pass library, or if its files differ from its manifest."""
+    """Opens a pass library. Warns if other versions of PassNet, PyTorch or Triton have written it.
+
+    Raises `PassError` if the directory is not a pass library, or if its files differ from its manifest.
+    """
     path = Path(directory).resolve()
     try:
         manifest = json.loads((path / MANIFEST).read_text())
@@ -57,27 +82,76 @@ def load(directory: str | os.PathLike[str]) -> Library:
             raise PassError(
                 "import", None, f"`{file}` is not the file that the manifest names; write the library again"
             )
+    if other := _other_versions(manifest):
+        warn(
+            f"the pass library `{path}` was written with {other}. Its passes are compared with PyTorch and timed at the first call, "
+            "unless `verify=False` is given. Run `passnet optimize` with the present versions to get passes for them"
+        )
     return Library(path, manifest)
 
 
-def write(directory: Path, specialisations: Iterable[Specialisation], measured: dict[str, Any]) -> int:
-    """Writes the passes that have a kept region, and returns their number. `measured` becomes part of the manifest."""
+def _other_versions(manifest: dict[str, Any]) -> str:
+    """Returns the versions in a manifest that differ from those of this process, as text; an empty text if they are equal."""
+    written = {name: manifest[name] for name in _NAMES if name in manifest}
+    present = _versions()
+    # `2.11.0+cpu` and `2.11.0+cu130` are builds of one version.
+    other = [name for name, version in written.items() if _release(version) != _release(present.get(name))]
+    theirs, ours = (
+        " and ".join(f"{_NAMES[name]} {known[name]}" if name in known else f"no {_NAMES[name]}" for name in other)
+        for known in (written, present)
+    )
+    return f"{theirs}, and this process has {ours}" if other else ""
+
+
+def _release(version: str | None) -> str:
+    return str(version).partition("+")[0]
+
+
+def _versions() -> dict[str, str]:
+    """Returns the versions that the results and times of passes depend on, by the names of the manifest."""
+    versions = {"passnet": _native.VERSION, "torch": torch.__version__}
+    for package in ("triton", "pytorch-triton"):
+        try:
+            return versions | {"triton": importlib.metadata.version(package)}
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def write(
+    directory: Path, specialisations: Iterable[Specialisation], given: Sequence[str], measured: dict[str, Any]
+) -> int:
+    """Writes the passes that have a kept region, and returns their number.
+
+    `given` has the pass directories that were applied before the author. `measured` becomes part of the manifest.
+    """
     kept: list[str] = []
+    names: set[str] = set()
     for known in specialisations:
-        names = {region.rule for region in known.regions if region.kept}
-        kept += [text for name, text in known.texts.items() if name in names and text not in kept]
-    files = {f"fuse_{number}.py": text for number, text in enumerate(kept)}
-    files[ORDER_FILE] = json.dumps([name.removesuffix(".py") for name in files]) + "\n"
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (directory / name).write_text(text)
+        used = {region.rule for region in known.regions if region.kept}
+        kept += [text for name, text in known.texts.items() if name in used and text not in kept]
+        names |= used
+    files = {f"fuse_{number}.py": text.encode() for number, text in enumerate(kept)}
+    files[ORDER_FILE] = (json.dumps([name.removesuffix(".py") for name in files]) + "\n").encode()
+    found = parts(given, names)
+    for part in found:
+        files |= {f"{part.path}/{name}": content for name, content in part.files.items()}
+    for name, content in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    versions = _versions()
+    if not any(b"triton" in content for content in files.values()):
+        versions.pop("triton", None)
     manifest = {
         "schema_version": SCHEMA_VERSION,
-        "passnet": _native.VERSION,
-        "torch": torch.__version__,
+        **versions,
         "license": "MIT OR Apache-2.0",
+        "directories": {part.path: part.as_dict() for part in found},
         **measured,
-        "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()},
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     (directory / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
-    return len(kept)
+    # The prefix keeps a library in the directory `torch` from replacing PyTorch.
+    package = "passnet_" + re.sub(r"\W", "_", directory.resolve().name, flags=re.ASCII)
+    (directory / "pyproject.toml").write_text(_PROJECT.format(name=package))
+    return len(kept) + sum(part.passes for part in found)

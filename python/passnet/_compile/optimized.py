@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib.util
 import json
 import statistics
@@ -10,21 +11,25 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from passnet._compile import page
-from passnet._compile.api import compile
+from passnet._compile.compiled import Compiled
 from passnet._compile.errors import DeviceError, UsageError
 from passnet._compile.library import write
+from passnet._compile.options import Options
 from passnet._passes.errors import PassError
 from passnet._summary import summary
 
 _CALLS = 30
 _BUDGET_S = 20.0
-_MEASURED = ("model", "device", "threads", "median_ns", "compiled")
+_MEASURED = ("model", "device", "threads", "median_ns", "compile_s", "peak_bytes", "compiled")
+# Calls of each side before its times are measured. The modes of `torch.compile` with CUDA graphs record in the second call.
+_FIRST_CALLS = 2
 
 
 def optimize(options: argparse.Namespace) -> int:
@@ -35,24 +40,31 @@ def optimize(options: argparse.Namespace) -> int:
     device = _device(options.device)
     model, args, kwargs = _build(options.spec, device)
     try:
-        compiled = compile(model, passes=options.passes, cuda_graphs="auto" if device.type != "cpu" else False)
+        graphs: Literal["auto", False] = "auto" if device.type != "cpu" else False
+        compiled = Compiled(model, Options.of(options.passes, cuda_graphs=graphs, times_rest=True))
     except PassError as error:
         raise UsageError(str(error)) from error
     with torch.no_grad():
         _try(options.spec, model, args, kwargs)
-        sides, failures = _sides(model, compiled, options.modes, (args, kwargs))
+        sides, started, failures = _sides(model, compiled, options.modes, (args, kwargs), device)
         times = _times(sides, (args, kwargs), device)
     report = compiled.report()
+    compile_s = {name: start.seconds for name, start in started.items()}
+    # The measurements for the report are not part of a compilation.
+    compile_s["passnet"] -= sum(known.rest.seconds for known in report.specialisations if known.rest is not None)
     result = {
         "schema_version": 1,
         "model": options.spec,
         "device": _device_name(device),
         "threads": torch.get_num_threads(),
         "median_ns": times,
+        "compile_s": compile_s,
+        "peak_bytes": {name: start.peak_bytes for name, start in started.items() if start.peak_bytes is not None},
         "failures": failures,
         "compiled": report.as_dict(),
     }
-    result["passes"] = write(options.out, report.specialisations, {key: result[key] for key in _MEASURED})
+    measured = {key: result[key] for key in _MEASURED}
+    result["passes"] = write(options.out, report.specialisations, options.passes, measured)
     if options.report is not None:
         options.report.write_text(page.report(result), encoding="utf-8")
     print(json.dumps(result))
@@ -132,24 +144,67 @@ def _try(spec: str, model: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         raise UsageError(f"{_place(error, path)}: the model fails for its arguments: {summary(error)}") from error
 
 
+@dataclass
+class Start:
+    """The first calls of a side."""
+
+    seconds: float
+    """Time of these calls, in which the side is compiled."""
+    peak_bytes: int | None
+    """Device memory that a later call needs, with what the side keeps between calls, but without the model; None on the CPU."""
+
+
 def _sides(
-    model: Callable[..., Any], compiled: Callable[..., Any], modes: Sequence[str], call: tuple[Any, Any]
-) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
-    """Returns the functions to time, each already called twice, and the reasons why others are missing, both by name."""
+    model: Callable[..., Any],
+    compiled: Callable[..., Any],
+    modes: Sequence[str],
+    call: tuple[Any, Any],
+    device: torch.device,
+) -> tuple[dict[str, Callable[..., Any]], dict[str, Start], dict[str, str]]:
+    """Returns the functions to time, their first calls, and the reasons why others are missing, all by name."""
     args, kwargs = call
     sides: dict[str, Callable[..., Any]] = {"eager": model, "passnet": compiled}
     sides |= {f"torch.compile {mode}": torch.compile(model, mode=mode) for mode in modes}
+    started: dict[str, Start] = {}
     failures: dict[str, str] = {}
     for name, function in list(sides.items()):
         try:
-            for _ in range(2):
-                function(*args, **kwargs)
+            started[name] = _start(lambda: function(*args, **kwargs), device)  # noqa: B023
         except Exception as error:
             if name in ("eager", "passnet"):
                 raise
             failures[name] = summary(error)
             del sides[name]
-    return sides, failures
+    return sides, started, failures
+
+
+def _start(call: Callable[[], Any], device: torch.device) -> Start:
+    """Makes the first calls of a side."""
+    before = _reserved(device)
+    begin = time.perf_counter()
+    for _ in range(_FIRST_CALLS):
+        call()
+    _wait(device)
+    seconds = time.perf_counter() - begin
+    if device.type != "cuda":
+        return Start(seconds, None)
+    kept = _reserved(device) - before
+    torch.cuda.reset_peak_memory_stats(device)
+    allocated = torch.cuda.memory_allocated(device)
+    call()
+    _wait(device)
+    return Start(seconds, max(kept, 0) + torch.cuda.max_memory_allocated(device) - allocated)
+
+
+def _reserved(device: torch.device) -> int:
+    """Returns the bytes that PyTorch holds on a CUDA device for tensors and CUDA graphs, without memory that is kept for later."""
+    if device.type != "cuda":
+        return 0
+    # Results of earlier calls may be part of reference cycles.
+    gc.collect()
+    torch.cuda.synchronize(device)
+    torch.cuda.empty_cache()
+    return torch.cuda.memory_reserved(device)
 
 
 def _times(sides: dict[str, Callable[..., Any]], call: tuple[Any, Any], device: torch.device) -> dict[str, float]:

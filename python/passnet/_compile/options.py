@@ -26,6 +26,8 @@ class Options:
     then: str | None = None
     cache_dir: str | None = None
     limit: int = DEFAULT_LIMIT
+    times_rest: bool = False
+    """Times the operations outside regions too, for `passnet optimize`."""
 
     @classmethod
     def of(cls, passes: Paths, **options: Any) -> Options:

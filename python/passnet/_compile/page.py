@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,15 @@ _MARK = (
     'stroke="currentColor" stroke-width="2.5"/><g fill="currentColor"><circle cx="7" cy="6" r="3.5"/><circle cx="16" cy="6" r="3.5"/>'
     '<circle cx="25" cy="6" r="3.5"/><rect x="10" y="20" width="12" height="8" rx="2.5"/></g></svg>'
 )
+# Operations with a smaller share of the time are one row together.
+_SMALL = 0.005
 _FOOTER = "<footer><p>Written by PassNet. Ratios are eager / candidate: more than 1 is faster.</p></footer>"
 
 
 def report(result: dict[str, Any]) -> str:
     """Returns the page for a result that `passnet optimize` prints as JSON."""
     title = _text(result["model"])
-    parts = [f"<section><h2>Whole model</h2>{_whole(result['median_ns'], result['failures'])}</section>"]
+    parts = [f"<section><h2>Whole model</h2>{_whole(result)}</section>"]
     for known in result["compiled"]["specialisations"]:
         parts.append(_specialisation(known))
     for reason, count in result["compiled"]["eager"].items():
@@ -37,10 +39,18 @@ def report(result: dict[str, Any]) -> str:
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
 
 
-def _whole(times: dict[str, float], failures: dict[str, str]) -> str:
-    rows = [(name, _us(value), f"{times['eager'] / value:.2f}", "") for name, value in times.items()]
-    rows += [(name, "failed", "", reason) for name, reason in failures.items()]
-    return _table("Times of the whole model", ("Side", "Time, µs", "Speed-up", ""), rows)
+def _whole(result: dict[str, Any]) -> str:
+    times, peaks = result["median_ns"], result["peak_bytes"]
+
+    def row(name: str, value: float) -> tuple[str, ...]:
+        seconds = "" if name == "eager" else f"{result['compile_s'][name]:.1f}"
+        memory = (f"{peaks[name] / 2**20:.1f}",) if name in peaks else ()
+        return name, _us(value), f"{times['eager'] / value:.2f}", seconds, *memory, ""
+
+    rows = [row(name, value) for name, value in times.items()]
+    columns = ("Time, µs", "Speed-up", "Compilation, s", *(("Memory, MiB",) if peaks else ()))
+    rows += [(name, "failed", *[""] * (len(columns) - 1), reason) for name, reason in result["failures"].items()]
+    return _table("Times of the whole model", ("Side", *columns, ""), rows)
 
 
 def _specialisation(known: dict[str, Any]) -> str:
@@ -59,8 +69,26 @@ def _specialisation(known: dict[str, Any]) -> str:
     notes = f"<ul>{notes}</ul>" if notes else ""
     title = f"<h2>{_text(inputs)}</h2><p>{_counted(known['operations'], 'operation')}, compiled in {known['compile_s']:.2f} s. "
     title += f"CUDA graph: {_text(known['cuda_graph'])}.</p>{notes}"
+    if known["by_model"] is not None:
+        title += f"<p>The model itself runs such calls: {_text(known['by_model'])}.</p>"
     heads = ("Region", "PyTorch, µs", "Fused, µs", "")
-    return f"<section>{title}{_table('Regions', heads, rows)}</section>"
+    return f"<section>{title}{_table('Regions', heads, rows)}{_rest(known['rest'])}</section>"
+
+
+def _rest(operations: list[dict[str, Any]] | None) -> str:
+    """Returns the table of the operations that no region replaces."""
+    if not operations:
+        return ""
+    rows = [
+        (part["name"], str(part["count"]), _us(part["ns"]), f"{100 * part['share']:.1f}", "")
+        for part in operations
+        if part["share"] >= _SMALL
+    ]
+    if small := [part for part in operations if part["share"] < _SMALL]:
+        count, time, share = (sum(part[key] for part in small) for key in ("count", "ns", "share"))
+        rows.append((_counted(len(small), "other operation"), str(count), _us(time), f"{100 * share:.1f}", ""))
+    heads = ("Outside regions", "Calls", "Time, µs", "Share, %", "")
+    return _table("Operations outside regions", heads, rows)
 
 
 def _gain(region: dict[str, Any]) -> float:
@@ -70,17 +98,16 @@ def _gain(region: dict[str, Any]) -> float:
     return region["fused_ns"] - region["eager_ns"]
 
 
-def _table(name: str, head: Iterable[str], rows: Iterable[tuple[str, str, str, str]]) -> str:
-    """Returns a table whose second and third columns are numbers."""
-    label, first, second, note = head
+def _table(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table. The columns between the first and the last are numbers."""
+    label, *columns, note = head
     heading = f'<th scope="col">{_text(label)}</th>'
-    heading += "".join(f'<th scope="col" class="number">{_text(title)}</th>' for title in (first, second))
+    heading += "".join(f'<th scope="col" class="number">{_text(title)}</th>' for title in columns)
     heading += f'<th scope="col">{_text(note)}</th>'
-    lines = "".join(
-        f'<tr><th scope="row">{_text(label)}</th><td class="number">{_text(first)}</td><td class="number">{_text(second)}</td>'
-        f"<td>{_text(note)}</td></tr>"
-        for label, first, second, note in rows
-    )
+    lines = ""
+    for label, *numbers, note in rows:
+        cells = "".join(f'<td class="number">{_text(number)}</td>' for number in numbers)
+        lines += f'<tr><th scope="row">{_text(label)}</th>{cells}<td>{_text(note)}</td></tr>'
     table = f"<table><thead><tr>{heading}</tr></thead><tbody>{lines}</tbody></table>"
     return f'<div class="scroll" role="region" aria-label="{_text(name)}" tabindex="0">{table}</div>'
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from passnet._backend.regions import Region
+from passnet._compile.rest import Rest
 
 
 @dataclass
@@ -36,13 +37,16 @@ class Specialisation:
     """Texts of the author's passes by name."""
     trains: bool = False
     """True if the call requires gradients. The times are then those of forward and backward together."""
+    rest: Rest | None = None
+    """Operations outside regions; None if they were not timed."""
     left: str | None = None
     """Reason why PyTorch computes the gradients of a call that requires them; None if they are compiled."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the specialisation as plain data, without the texts of passes."""
         fields = {name: value for name, value in vars(self).items() if name != "texts"}
-        return {**fields, "regions": [region.as_dict() for region in self.regions]}
+        rest = None if self.rest is None else self.rest.as_dicts()
+        return {**fields, "regions": [region.as_dict() for region in self.regions], "rest": rest}
 
     def lines(self) -> Iterator[str]:
         """Yields the lines of the specialisation as text."""
