@@ -6,9 +6,11 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
+from products import attention_step, convolution_step, product_step
 
 Tensor = torch.Tensor
 FLOATS = (torch.float32, torch.float32, torch.float16, torch.bfloat16)
@@ -44,19 +46,20 @@ class Writer:
         # Late values more often: graphs become deep.
         return names[max(self.random.randrange(len(names)), self.random.randrange(len(names)))] if names else None
 
-    def emit(self, text: str) -> None:
-        """Adds `tmp = text` where it runs and its result is of a size that is fast to compute."""
+    def emit(self, text: str) -> str | None:
+        """Adds `tmp = text` where it runs and its result is of a size that is fast to compute. Returns the name."""
         try:
             value = eval(text, {"torch": torch}, self.values)
         except (RuntimeError, IndexError, ValueError, TypeError):
-            return
+            return None
         if not isinstance(value, Tensor) or value.numel() > MOST_ELEMENTS:
-            return
+            return None
         if value.is_floating_point() and not bool(value.isfinite().all()):
-            return
+            return None
         name = f"tmp_{len(self.lines)}"
         self.values[name] = value
         self.lines.append(f"{name} = {text}")
+        return name
 
     def change(self, text: str) -> None:
         """Adds a statement that changes a value."""
@@ -71,18 +74,10 @@ class Writer:
         if x is None:
             return
         often = (self.of_one, self.of_two, self.reduction, self.view, self.joined)
-        seldom = (
-            self.cast,
-            self.in_place,
-            self.chosen,
-            self.window,
-            self.normal,
-            self.layout,
-            self.whole,
-            self.logical,
-            self.constant,
-        )
-        self.random.choice((*often, *often, *seldom))(x)
+        places = (self.in_place, self.layout, self.window)
+        seldom = (*places, self.cast, self.chosen, self.normal, self.whole, self.logical, self.constant)
+        libraries = (partial(step, self) for step in (product_step, product_step, convolution_step, attention_step))
+        self.random.choice((*often, *often, *seldom, *libraries))(x)
 
     def constant(self, x: str) -> None:
         """Tensors whose elements the author knows, and what is computed from them alone."""

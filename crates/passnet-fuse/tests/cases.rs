@@ -21,6 +21,9 @@ use passnet_graph::{Target, TypedGraph};
 
 use self::common::{text, typed_graph};
 
+/// Largest number of characters of a line in a pass file.
+const LONGEST_LINE: usize = 100;
+
 /// A case file.
 struct Case {
     name: String,
@@ -85,12 +88,18 @@ impl Case {
                 }
                 _ => panic!("{}: no such expectation: {line}", self.name),
             };
+            failures.extend(too_long(&passes).map(|line| format!("{}.graph: {target:?}: {line}", self.name)));
             if !holds {
                 failures.push(format!("{}.graph: {line}, for {target:?}\n{passes}", self.name));
             }
         }
         failures
     }
+}
+
+/// Returns the lines that people would have to scroll to read.
+fn too_long(passes: &str) -> impl Iterator<Item = &str> {
+    passes.lines().filter(|line| line.chars().count() > LONGEST_LINE)
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! The graphs of a suite in the form that the built-in author needs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
 use passnet_fuse::Choices;
 use passnet_graph::{Target, TypedGraph};
-use passnet_record::PassDirectory;
+use passnet_record::{PassDirectory, counted};
 use passnet_run::{GraphSample, Suite};
 use passnet_services::{Interpreter, PropagateError, propagate};
 
@@ -34,7 +34,9 @@ impl TypedSuite {
                 samples.extend(GraphSample::read(&suite.sample_dir(&id), id));
             }
         }
+        let begin = Instant::now();
         let typed = propagate(interpreter, &samples, target)?;
+        tracing::info!("types of {} in {:.1} s", counted(samples.len(), "graph"), begin.elapsed().as_secs_f64());
         let mut tasks: BTreeMap<String, TypedTask> =
             suite.record.tasks.iter().map(|task| (task.id.clone(), TypedTask::default())).collect();
         for (graph, sample) in typed.into_iter().zip(samples) {
@@ -65,10 +67,16 @@ impl TypedSuite {
         self.tasks.get(task).map_or(&[], |task| &task.samples)
     }
 
-    /// Returns one pass directory per task. It is empty if nothing can be rewritten.
+    /// Returns one pass directory per task. It is empty if nothing can be rewritten. Logs the time that each task takes.
     pub fn passes(&self, choices: &Choices) -> BTreeMap<String, PassDirectory> {
-        let directory = |graphs: &[TypedGraph]| passnet_fuse::write_passes(graphs, self.target, choices);
-        self.tasks().map(|(task, graphs)| (task.to_owned(), directory(graphs))).collect()
+        let directory = |(task, graphs): (&str, &[TypedGraph])| {
+            let begin = Instant::now();
+            let directory = passnet_fuse::write_passes(graphs, self.target, choices);
+            let elapsed = begin.elapsed().as_secs_f64() * 1e3;
+            tracing::info!("{task}: passes for {} in {elapsed:.1} ms", counted(graphs.len(), "graph"));
+            (task.to_owned(), directory)
+        };
+        self.tasks().map(directory).collect()
     }
 
     /// Returns, for each task, the plan of its passes in words.

@@ -303,3 +303,18 @@ fn differs(wrong: &str, is_repeated: bool) -> Failure {
     );
     Failure::new(Status::Integrity, "timed_output_differs", message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_values_that_a_fresh_process_does_not_repeat_are_an_accusation() {
+        let judged = |is_repeated| {
+            let failure = differs("output 0", is_repeated);
+            (failure.status, failure.reason.code)
+        };
+        assert_eq!(judged(true), (Status::Accuracy, "output_differs".to_owned()));
+        assert_eq!(judged(false), (Status::Integrity, "timed_output_differs".to_owned()));
+    }
+}

@@ -1,6 +1,7 @@
 //! The file of a pass: pattern, table of plans, kernels and the function that launches them.
 
 mod cpp;
+mod formula;
 mod lines;
 mod pass_file;
 mod signature;

@@ -54,11 +54,17 @@ fn key(program: &Program, target: Target) -> KernelKey {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let mut sizes = Vec::new();
     for text in printed(program, default_config(target)) {
-        let (skeleton, own) = split(&text);
+        let (skeleton, own) = split(&without_comments(&text));
         parts.extend(skeleton.pieces().iter().map(|piece| piece.as_bytes().to_vec()));
         sizes.extend(own);
     }
     KernelKey { code: ContentId::of_parts(parts.iter().map(Vec::as_slice)), sizes }
+}
+
+/// Returns code without its lines that are comments: they name operations, which make a kernel no other kernel.
+fn without_comments(text: &str) -> String {
+    let is_code = |line: &&str| !line.trim_start().starts_with("// ") && !line.trim_start().starts_with("# ");
+    text.split_inclusive('\n').filter(is_code).collect()
 }
 
 /// Returns all code of a program, with marks around sizes.

@@ -90,6 +90,7 @@ impl<'g> Lowering<'g> {
         let is_foreign = |arg: Arg| matches!(arg, Arg::Device(device) if self.graph().str(device.kind) != "cuda");
         (self.target == Target::Cpu || !call.all_args().any(is_foreign)).then_some(())?;
         (storage::is_view_call(self.typed, &call) || self.has_kinds(node)).then_some(())?;
+        self.tensors.begin_operation(call.name);
         if call.is_set_item() {
             return self.set_item(&call);
         }

@@ -94,6 +94,10 @@ pub(crate) struct Tensors {
     cumulative: BTreeSet<TensorId>,
     /// Parts of a formula that a CPU stores, because each of their elements is used several times.
     reused: BTreeSet<TensorId>,
+    /// Names of the operations so far.
+    operations: Vec<String>,
+    /// For each tensor, the number of operations that had begun when it was added.
+    begun: Vec<usize>,
 }
 
 impl std::ops::Index<TensorId> for Tensors {
@@ -112,7 +116,21 @@ impl Tensors {
             products: BTreeSet::new(),
             cumulative: BTreeSet::new(),
             reused: BTreeSet::new(),
+            operations: Vec::new(),
+            begun: Vec::new(),
         }
+    }
+
+    /// Notes that the tensors which are added next are parts of an operation.
+    pub(crate) fn begin_operation(&mut self, name: &str) {
+        self.operations.push(name.to_owned());
+    }
+
+    /// Returns the name of the operation that a tensor is a part of, with the number of its line in the pattern: `add (t0)`.
+    pub(crate) fn operation(&self, id: TensorId) -> Option<String> {
+        let number = self.begun[id].checked_sub(1)?;
+        let is_computed = !matches!(self[id].def, Def::Buffer { .. });
+        is_computed.then(|| format!("{} (t{number})", self.operations[number]))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -121,6 +139,7 @@ impl Tensors {
 
     pub(crate) fn add(&mut self, shape: Vec<i64>, dtype: DType, def: Def) -> TensorId {
         self.all.push(Tensor { shape, dtype, def });
+        self.begun.push(self.operations.len());
         self.all.len() - 1
     }
 

@@ -8,13 +8,15 @@ mod interpret;
 mod loops;
 mod recompute;
 
+use std::collections::BTreeMap;
+
 use passnet_graph::TensorType;
 use passnet_record::DType;
 
 use self::grouping::{Pending, StageBuilder};
 use super::{
     region::Region,
-    stage::{Buffer, LoopForm, Program, Role},
+    stage::{Buffer, LoopForm, OperationNames, Program, Role},
 };
 use crate::front::{
     evaluator::Scalarizer,
@@ -97,16 +99,20 @@ fn schedule_keeping(
         buffers.push(Buffer { dtype, role: Role::Input });
     }
     let mut updates = Vec::new();
+    let mut written: BTreeMap<BufferId, TensorId> = BTreeMap::new();
     for &(buffer, tensor) in &region.updates {
+        written.insert(buffer, tensor);
         buffers[buffer].role = Role::Updated;
         updates.push(Pending::whole(tensor, buffer, buffer_stride(tensors, buffer)?));
     }
     let mut pending = Vec::new();
     for output in region.allocated() {
+        written.insert(buffers.len(), output.tensor);
         pending.push(Pending::whole(output.tensor, buffers.len(), output.ty.stride.clone()));
         buffers.push(Buffer { dtype: output.ty.dtype, role: Role::Output(output.ty.clone()) });
     }
-    let mut builder = StageBuilder { evaluator: Scalarizer::new(tensors), tensors, form, buffers, stages: Vec::new() };
+    let mut builder =
+        StageBuilder { evaluator: Scalarizer::new(tensors), tensors, form, buffers, stages: Vec::new(), written };
     for &tensor in kept {
         builder.keep(tensor)?;
     }
@@ -123,9 +129,10 @@ fn schedule_keeping(
     }
     builder.run(pending)?;
     let expensive = builder.computed_again();
-    let StageBuilder { evaluator, buffers, stages, .. } = builder;
+    let StageBuilder { evaluator, buffers, stages, written, .. } = builder;
     let reaches = region.inputs.iter().map(|input| reach(&input.ty)).collect();
-    let program = Program { buffers, reaches, stages, arena: evaluator.arena, checks_indices: false };
+    let operations = names(tensors, &written);
+    let program = Program { buffers, reaches, stages, arena: evaluator.arena, checks_indices: false, operations };
     // Stages after those of the updates read new elements only.
     let stages = match order {
         UpdateTime::WithResults => program.stages.as_slice(),
@@ -133,6 +140,18 @@ fn schedule_keeping(
     };
     let is_sound = region.updates.iter().all(|&(buffer, _)| program.reads_before_writing(stages, buffer, form));
     is_sound.then_some((program, expensive))
+}
+
+/// Returns the names of the operations of a program that writes these tensors.
+fn names(tensors: &Tensors, written: &BTreeMap<BufferId, TensorId>) -> OperationNames {
+    let is_reduction = |&id: &TensorId| matches!(tensors[id].def, Def::Reduce { .. });
+    OperationNames {
+        written: written.iter().filter_map(|(&buffer, &tensor)| Some((buffer, tensors.operation(tensor)?))).collect(),
+        reductions: (0..tensors.len())
+            .filter(is_reduction)
+            .filter_map(|id| Some((id, tensors.operation(id)?)))
+            .collect(),
+    }
 }
 
 fn buffer_stride(tensors: &Tensors, number: BufferId) -> Option<Vec<i64>> {

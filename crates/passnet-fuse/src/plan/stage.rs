@@ -4,6 +4,8 @@
 //! Values that need a reduction's result are on a later level than the reduction: a softmax has the levels maximum, sum,
 //! quotient. Reductions over rows of another form are in other stages, and their results are stored in between.
 
+use std::collections::BTreeMap;
+
 use passnet_graph::{Target, TensorType};
 use passnet_record::DType;
 
@@ -88,6 +90,27 @@ pub(crate) struct Program {
     pub(crate) arena: Arena,
     /// True if kernels for a GPU assert that indices are in range.
     pub(crate) checks_indices: bool,
+    pub(crate) operations: OperationNames,
+}
+
+/// Names of the operations that the parts of a program belong to, for comments in its kernels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OperationNames {
+    /// For buffers that are written, the operation whose result they hold.
+    pub(crate) written: BTreeMap<BufferId, String>,
+    pub(crate) reductions: BTreeMap<TensorId, String>,
+}
+
+impl OperationNames {
+    /// Returns the comment before a store to a buffer, without the sign of comments.
+    pub(crate) fn of_store(&self, buffer: BufferId) -> Option<String> {
+        self.written.get(&buffer).map(|operation| format!("Result of {operation}."))
+    }
+
+    /// Returns the comment before a reduction, without the sign of comments.
+    pub(crate) fn of_reduction(&self, tensor: TensorId) -> Option<String> {
+        self.reductions.get(&tensor).map(|operation| format!("Part of {operation}."))
+    }
 }
 
 /// Form of the loops of a stage.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    lines::{literals, wrapped},
+    lines::{literals, unpacked, wrapped, wrapped_python},
     target_code::{TargetCode, device, has_temporaries},
 };
 use crate::{
@@ -180,9 +180,13 @@ fn source(functions: &[MergedFunction], is_shared: bool, sites: &[PassSite]) -> 
     source.push('\n');
     let programs: Vec<&Program> = sites.iter().filter_map(PassSite::program).collect();
     let flags: Vec<String> = preamble::flags(&programs).map(|flag| format!("\"{flag}\"")).collect();
+    let target = match names.as_slice() {
+        [name] => name.clone(),
+        _ => unpacked(&names, "kernels".len()),
+    };
+    let call = wrapped_python(&format!("{target} = kernels.cpp(\n"));
     format!(
-        "SOURCE = \"\"\"\n{source}\"\"\"\n\n{} = kernels.cpp(\n    SOURCE,\n{}    flags=({}),\n)\n\n",
-        names.join(", "),
+        "SOURCE = \"\"\"\n{source}\"\"\"\n\n{call}    SOURCE,\n{}    flags=({}),\n)\n\n",
         quoted.concat(),
         flags.join(", "),
     )

@@ -111,3 +111,20 @@ pub(super) fn literals(declaration: &str) -> String {
     let literal = |(place, line): (usize, &String)| format!("    \"{line}\"{}\n", if place == last { "," } else { "" });
     lines.iter().enumerate().map(literal).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_target_breaks_inside_its_brackets() {
+        let names: Vec<String> = (0..10).map(|number| format!("kernel{number}")).collect();
+        let text = wrapped_python(&format!("{} = kernels.cpp(\n", unpacked(&names, 7)));
+        assert_eq!(
+            text,
+            "(kernel0, kernel1, kernel2, kernel3, kernel4, kernel5, kernel6, kernel7, kernel8,\n        \
+             kernel9) = kernels.cpp(\n"
+        );
+        assert_eq!(unpacked(&names[..2], 7), "kernel0, kernel1");
+    }
+}

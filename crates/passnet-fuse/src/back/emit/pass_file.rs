@@ -7,6 +7,7 @@ use passnet_record::counted;
 
 use super::{
     cpp,
+    formula::formula,
     lines::{UNBROKEN_SPACE, filled, wrapped_python},
     signature::PassSignature,
     triton, views,
@@ -40,12 +41,14 @@ pub(crate) fn pass_file(sites: &[PassSite], choices: &Choices) -> String {
     let _ = write!(
         text,
         "\"\"\"{}\"\"\"\n\n{}import torch\n{}\n\n\
-         def pattern({parameters}):\n{}\n\ndef replacement_args({parameters}):\n    return {arguments}\n\n\n\
-         def replacement_func():\n    return fused\n\n\n",
+         {}def replacement_func():\n    return fused\n\n\n",
         description(&parts.title, &sites[0]),
         if shared.body.contains("operator.") { "import operator\n\n" } else { "" },
         parts.imports,
-        wrapped_python(&shared.body),
+        wrapped_python(&format!(
+            "def pattern({parameters}):\n{}\n\ndef replacement_args({parameters}):\n    return {arguments}\n\n\n",
+            shared.body
+        )),
     );
     text.push_str(&parts.kernels);
     let tables = [signature.plans(sites, &shared, &parts), signature.layouts(sites, &shared)];
@@ -54,7 +57,8 @@ pub(crate) fn pass_file(sites: &[PassSite], choices: &Choices) -> String {
     text
 }
 
-/// Returns the description of a pass: the operations that it replaces, and for the first graph their types and the expected gain.
+/// Returns the description of a pass: the operations that it replaces, and for the first graph their types, the formula and the
+/// expected gain.
 fn description(title: &str, site: &PassSite) -> String {
     let ty = |ty: &TensorType| {
         let shape: Vec<String> = ty.shape.iter().map(i64::to_string).collect();
@@ -72,7 +76,11 @@ fn description(title: &str, site: &PassSite) -> String {
         Target::Cpu => "a core of a server CPU",
     };
     let gain = format!("Predicted for {device}: {}.", site.gain).replace(" us", &format!("{UNBROKEN_SPACE}us"));
-    [operations, signature.trim_start().to_owned(), gain].map(|paragraph| filled(&paragraph)).join("\n")
+    let [operations, signature, gain] =
+        [operations, signature.trim_start().to_owned(), gain].map(|paragraph| filled(&paragraph));
+    let formula = formula(&share(&[&site.pattern]).body).join("\n    ");
+    let formula = if formula.is_empty() { formula } else { format!("    {formula}\n\n") };
+    format!("{operations}\n{signature}\n{}{gain}", wrapped_python(&formula))
 }
 
 /// Returns the text of a pass that makes the same call as its pattern.

@@ -78,7 +78,7 @@ impl PassSignature {
             tuple_text(&plan)
         };
         format!(
-            "# By shape and type of each tensor: {}\n# shape, strides{} of each result.\n{}",
+            "# By shape and type of each tensor:\n# {}\n# shape, strides{} of each result.\n{}",
             parts.columns.trim_end(),
             if parts.returned.is_none() { " and type" } else { "" },
             table("PLANS", sites, shared, &self.needs_stride, plan)

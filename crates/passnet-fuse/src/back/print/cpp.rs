@@ -23,7 +23,7 @@ use super::{buffer_names, order::ValueDepths, size, summed};
 use crate::{
     front::{
         arena::Arena,
-        expr::{Expr, ExprId, ReduceOp, ValueKind},
+        expr::{BufferId, Expr, ExprId, ReduceOp, ValueKind},
         index::{Index, Var, coefficient},
         tensor::TensorId,
     },
@@ -91,6 +91,7 @@ impl<'p> CppPrinter<'p> {
             is_partial: false,
             parts: 1,
             is_sliced: false,
+            commented: BTreeSet::new(),
         }
     }
 }
@@ -166,6 +167,8 @@ struct CppPrinter<'p> {
     parts: i64,
     /// True while a stage is printed whose innermost loops are divided.
     is_sliced: bool,
+    /// Buffers whose store has a comment.
+    commented: BTreeSet<BufferId>,
 }
 
 impl CppPrinter<'_> {
@@ -175,6 +178,12 @@ impl CppPrinter<'_> {
         }
         self.text.push_str(line);
         self.text.push('\n');
+    }
+
+    fn comment(&mut self, comment: Option<String>) {
+        if let Some(comment) = comment {
+            self.line(&format!("// {comment}"));
+        }
     }
 
     fn open(&mut self, nest: &Loop, name: &str) {

@@ -30,7 +30,7 @@ use crate::{
     },
     plan::{
         contraction::Contraction,
-        stage::{Loop, Program, Stage, Statement, roots},
+        stage::{Loop, OperationNames, Program, Stage, Statement, roots},
         tile::Tile,
     },
 };
@@ -159,6 +159,7 @@ struct TritonPrinter<'p> {
     /// Directions along which results of reductions vary.
     folded: Extent,
     count: usize,
+    operations: &'p OperationNames,
     /// Values that read nothing outside of a buffer, under any condition.
     harmless: BTreeSet<ExprId>,
     checks_indices: bool,
@@ -203,6 +204,7 @@ impl<'p> TritonPrinter<'p> {
             columns,
             folds: BTreeMap::new(),
             count: 0,
+            operations: &program.operations,
             harmless: harmless(program, stage),
             checks_indices: program.checks_indices,
         };
@@ -242,6 +244,12 @@ impl<'p> TritonPrinter<'p> {
         }
         self.text.push_str(line);
         self.text.push('\n');
+    }
+
+    fn comment(&mut self, comment: Option<String>) {
+        if let Some(comment) = comment {
+            self.line(&format!("# {comment}"));
+        }
     }
 
     fn fresh(&mut self, prefix: &str) -> String {
@@ -323,6 +331,7 @@ impl<'p> TritonPrinter<'p> {
         // A value that was just rounded to a half type is stored directly, without a conversion to `float32` and back.
         let value = value.strip_suffix(".to(tl.float32)").filter(|short| short.ends_with("16)")).unwrap_or(&value);
         let line = format!("tl.store({to} + {at}, {value}{})", mask.map_or(String::new(), |mask| format!(", {mask}")));
+        self.comment(self.operations.of_store(*buffer));
         self.line(&line);
     }
 }

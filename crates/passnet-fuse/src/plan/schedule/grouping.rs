@@ -1,6 +1,6 @@
 //! Grouping of results into stages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use passnet_graph::{TensorType, contiguous_stride};
 use passnet_record::DType;
@@ -11,7 +11,7 @@ use crate::{
         expr::BufferId,
         index::Index,
         scalar::ScalarFn,
-        tensor::{Def, Keeps, TensorId, Tensors},
+        tensor::{Def, Keeps, Tensor, TensorId, Tensors},
     },
     plan::{
         running::RunningSums,
@@ -89,9 +89,20 @@ pub(super) struct StageBuilder<'t> {
     pub(super) form: LoopForm,
     pub(super) buffers: Vec<Buffer>,
     pub(super) stages: Vec<Stage>,
+    /// The tensor that each written buffer holds.
+    pub(super) written: BTreeMap<BufferId, TensorId>,
 }
 
 impl StageBuilder<'_> {
+    /// Adds memory for a tensor that later stages read.
+    pub(super) fn temporary(&mut self, tensor: TensorId) -> BufferId {
+        let Tensor { dtype, .. } = self.tensors[tensor];
+        self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
+        let buffer = self.buffers.len() - 1;
+        self.written.insert(buffer, tensor);
+        buffer
+    }
+
     pub(super) fn run(&mut self, pending: Vec<Pending>) -> Option<()> {
         let mut pending: Vec<Pending> = pending.into_iter().flat_map(|output| self.pieces(output)).collect();
         loop {
@@ -162,9 +173,7 @@ impl StageBuilder<'_> {
             .collect();
         for tensor in folds {
             let tensor = self.rounded_sum(tensor);
-            let dtype = self.tensors[tensor].dtype;
-            let buffer = self.buffers.len();
-            self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
+            let buffer = self.temporary(tensor);
             let stride = contiguous_stride(&self.tensors[tensor].shape);
             draft.members.push(Member::PerRow(Pending::whole(tensor, buffer, stride)));
         }

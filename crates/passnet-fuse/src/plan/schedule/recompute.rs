@@ -16,7 +16,7 @@ use crate::{
     plan::{
         lanes::{LANES, SHORTEST, acts_in_lanes, is_in_lanes},
         running::RunningSums,
-        stage::{Buffer, LoopForm, Role, Stage, Statement, roots},
+        stage::{LoopForm, Stage, Statement, roots},
     },
 };
 
@@ -30,10 +30,8 @@ const ALONE: f64 = 8.0;
 impl StageBuilder<'_> {
     /// Adds a stage that stores a tensor, so that later stages read it from memory.
     pub(super) fn keep(&mut self, tensor: TensorId) -> Option<()> {
-        let (shape, dtype) = (&self.tensors[tensor].shape, self.tensors[tensor].dtype);
-        let stride = contiguous_stride(shape);
-        let buffer = self.buffers.len();
-        self.buffers.push(Buffer { dtype, role: Role::Temporary(self.tensors[tensor].numel()) });
+        let stride = contiguous_stride(&self.tensors[tensor].shape);
+        let buffer = self.temporary(tensor);
         self.run(vec![Pending::whole(tensor, buffer, stride.clone())])?;
         self.evaluator.store(tensor, buffer, stride);
         Some(())

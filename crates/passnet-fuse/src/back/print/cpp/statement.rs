@@ -41,8 +41,18 @@ impl CppPrinter<'_> {
         }
     }
 
-    /// Returns a new name for the result of a reduction.
+    /// Prints the operation of a result as a comment before its first store in a function.
+    fn comment_store(&mut self, statement: &Statement) {
+        if let Statement::Store { buffer, .. } = statement
+            && self.commented.insert(*buffer)
+        {
+            self.comment(self.program.operations.of_store(*buffer));
+        }
+    }
+
+    /// Returns a new name for the result of a reduction. Before the line that declares it, prints the operation as a comment.
     pub(super) fn fold_name(&mut self, tensor: TensorId, fold: ReduceOp) -> String {
+        self.comment(self.program.operations.of_reduction(tensor));
         let prefix = match fold {
             ReduceOp::Sum => "sum",
             ReduceOp::Max => "most",
@@ -140,6 +150,7 @@ impl CppPrinter<'_> {
     }
 
     pub(super) fn act(&mut self, statement: &Statement) {
+        self.comment_store(statement);
         if let Some(line) = self.copy(statement) {
             return self.line(&line);
         }

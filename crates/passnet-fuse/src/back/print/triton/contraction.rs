@@ -48,6 +48,7 @@ impl TritonPrinter<'_> {
         if self.tile.has_column_mask() {
             self.line(&format!("in_columns = column < {}", size(across.0)));
         }
+        self.comment(self.operations.of_reduction(contraction.tensor));
         let sum = self.zeros("sum", [down.1, across.1]);
         // The small products are summed separately: added to the large sum, they would be rounded away.
         let rest = (contraction.dtype == DType::Float32).then(|| self.zeros("rest", [down.1, across.1]));

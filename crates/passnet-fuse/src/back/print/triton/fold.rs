@@ -18,6 +18,7 @@ impl TritonPrinter<'_> {
         let Tile { block_rows, block_columns, columns, .. } = self.tile;
         for statement in statements {
             if let Statement::Reduce { tensor, fold, kind, .. } = statement {
+                self.comment(self.operations.of_reduction(*tensor));
                 let name = self.fresh(prefix(*fold));
                 let shape = format!("({}, {})", size(block_rows), size(block_columns));
                 self.line(&format!("{name} = tl.full({shape}, {}, {})", neutral(*fold, *kind), kind_type(*kind)));
@@ -92,6 +93,7 @@ impl TritonPrinter<'_> {
     pub(super) fn whole(&mut self, statement: &Statement) {
         let Statement::Reduce { tensor, fold, kind, value } = statement else { return self.store(statement) };
         let value = self.masked(*value, *fold, *kind);
+        self.comment(self.operations.of_reduction(*tensor));
         let name = self.fresh(prefix(*fold));
         self.line(&format!("{name} = {}", across(*fold, &value)));
         self.folds.insert(*tensor, name);
