@@ -92,7 +92,7 @@ def _plan(options: argparse.Namespace) -> tuple[list[_zoo.Recipe], list[dict[str
         except _zoo.SpecError as error:
             status = "missing_package" if isinstance(error, _zoo.MissingLibraryError) else "unknown_model"
             unknown.append({"event": "model", "spec": spec, "status": status, "reason": str(error)})
-    chosen = list(recipes.values())
+    chosen = _zoo.with_own_folders(recipes.values(), options.out / "extract.jsonl")
     if options.sample is not None and options.sample < len(chosen):
         chosen = random.Random(options.seed).sample(sorted(chosen, key=lambda recipe: recipe.spec), options.sample)
     return chosen, unknown

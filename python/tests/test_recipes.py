@@ -80,7 +80,7 @@ def test_a_model_too_large_is_reduced_to_the_limit():
 
 def test_classes_and_close_names():
     (recipe,) = _zoo.resolve("transformers:bert/BertForMaskedLM")
-    assert recipe.name == "transformers/bert/BertForMaskedLM"
+    assert recipe.name == "transformers/bert-BertForMaskedLM"
     assert len(list(_zoo.resolve("transformers:bert/*"))) > 5
     with pytest.raises(_zoo.SpecError, match="did you mean bert"):
         list(_zoo.resolve("transformers:brt"))
@@ -90,7 +90,7 @@ def test_classes_and_close_names():
 
 def test_types_without_a_class_of_the_pattern_are_left_out():
     names = [recipe.name for recipe in _zoo.resolve("transformers:g*/*ForTokenClassification")]
-    assert "transformers/gpt2/GPT2ForTokenClassification" in names
+    assert "transformers/gpt2-GPT2ForTokenClassification" in names
     assert all(name.endswith("ForTokenClassification") for name in names)
     with pytest.raises(_zoo.SpecError, match="model types has a class `\\*ForChess`"):
         list(_zoo.resolve("transformers:g*/*ForChess"))
@@ -133,7 +133,7 @@ def test_a_library_that_is_not_there_is_named(monkeypatch):
 
 def build(request: str, parameters: float = 1e9) -> _zoo.BuiltModel:
     (recipe,) = _zoo.resolve(f"transformers:{request}")
-    return recipe.build(_zoo.Limits(parameters))
+    return recipe.build(_zoo.BuildOptions(parameters))
 
 
 def sizes(**others: int) -> dict[str, int]:

@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 def built(spec: str) -> tuple[_zoo.Recipe, _zoo.BuiltModel, _zoo.Call]:
     (recipe,) = _zoo.resolve(spec)
-    model = recipe.build(_zoo.Limits(1e9))
+    model = recipe.build(_zoo.BuildOptions(1e9))
     (call,) = model.calls
     return recipe, model, call
 

@@ -5,6 +5,7 @@
 
 mod error;
 mod ledger;
+mod left_out;
 mod summary;
 mod text;
 
@@ -20,6 +21,7 @@ use passnet_record::{CaptureLine, CapturedModel};
 pub use self::{
     error::CaptureError,
     ledger::{CaptureLedger, LEDGER},
+    left_out::LeftOutFormat,
     summary::Summary,
 };
 

@@ -308,11 +308,21 @@ pub fn training_prefixes(given: &[String]) -> io::Result<Vec<String>> {
             Some(file) => {
                 let text = passnet_run::read_input_text(file.as_ref())?;
                 let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-                prefixes.extend(lines.map(|line| line.replacen(':', "/", 1)));
+                prefixes.extend(lines.flat_map(folders_of));
             }
         }
     }
     Ok(prefixes)
+}
+
+/// Returns the folders of a model. A class of a model type has another folder in datasets of earlier versions.
+fn folders_of(spec: &str) -> Vec<String> {
+    let folder = spec.replacen(':', "/", 1);
+    let class = folder.strip_prefix("transformers/").and_then(|rest| rest.split_once('/'));
+    match class {
+        Some((kind, class)) => vec![folder.clone(), format!("transformers/{kind}-{class}")],
+        None => vec![folder],
+    }
 }
 
 #[cfg(test)]
@@ -324,7 +334,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "# remark\n\ntimm:resnet18\n transformers:bert/BertModel \n").unwrap();
         let given = ["own/".to_owned(), format!("@{}", file.path().display())];
-        assert_eq!(training_prefixes(&given).unwrap(), ["own/", "timm/resnet18", "transformers/bert/BertModel"]);
+        assert_eq!(
+            training_prefixes(&given).unwrap(),
+            ["own/", "timm/resnet18", "transformers/bert/BertModel", "transformers/bert-BertModel"]
+        );
         assert!(training_prefixes(&["@no/such/file".to_owned()]).is_err());
     }
 

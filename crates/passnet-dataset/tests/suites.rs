@@ -343,7 +343,7 @@ fn whole_models_are_on_one_side_of_the_split() {
         // Widths and depths differ, so that graphs are distinct and none counts as a copy of another model's.
         let (depth, width) = (2 + number as usize, 8 + number);
         write_model(&samples, &format!("transformers/{name}"), "v", depth, width);
-        write_model(&samples, &format!("transformers/{name}/ForMaskedLM"), "v", depth, width + 32);
+        write_model(&samples, &format!("transformers/{name}-XForMaskedLM"), "v", depth, width + 32);
         write_model(&samples, &format!("transformers/{name}-num_layers=1-1a2b3c4d-batch2"), "v", depth, width + 64);
     }
     let dataset = Dataset::at(scratch.path().join("dataset"));

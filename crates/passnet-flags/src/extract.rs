@@ -17,7 +17,7 @@ const VERIFICATIONS: &[Choice<&str>] = &[
 )]
 pub struct ExtractArgs {
     /// Models: `LIBRARY:NAME` such as `timm:resnet18`, `transformers:TYPE[/CLASS][?FIELD=VALUE&...]`, `FILE.py:FUNCTION` or `@LIST`.
-    /// Names may be globs. `@dtype=DTYPE&batch=N` selects type and batch (docs/reference/extract.md)
+    /// Names may be globs. `@dtype=DTYPE&batch=N&length=TOKENS&size=PIXELS&mode=train|decode` selects a variant (docs/reference/extract.md)
     #[arg(required_unless_present = "suite")]
     pub models: Vec<String>,
     /// Directory for the samples; run the same command again to resume
@@ -51,6 +51,9 @@ pub struct ExtractArgs {
     /// Try models again that failed before
     #[arg(long)]
     pub retry: bool,
+    /// Write the models without samples and the partial ones, each with the reason, to a file that ends in .md or .csv
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,

@@ -9,6 +9,7 @@ call of the graph. Only a model with graph breaks runs, graph by graph, on real 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from passnet._capture import sample
 
@@ -123,12 +125,24 @@ def _capture_parts(model: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
 
         return run
 
+    again = tree_map(_copied, (tuple(args), dict(kwargs)))
     compiled = trace(model, args, kwargs, backend, fullgraph=False)
     if not captured:
         raise CaptureError("TorchDynamo found no tensor operation in the model")
     # Profiles a second call. The first call compiled, and its profile would have operators of the compiler.
-    left_out = _outside(lambda: compiled(*args, **kwargs))
+    left_out = _outside(lambda: compiled(*again[0], **again[1]))
     return [dataclasses.replace(graph, left_out=left_out) for graph in captured]
+
+
+def _copied(value: Any) -> Any:
+    """Returns a copy of an object that a call may change, such as a cache of keys and values."""
+    if value is None or isinstance(value, torch.Tensor | str | int | float):
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        # An object of the user that cannot be copied.
+        return value
 
 
 # Name of the calls of captured graphs in a profile.

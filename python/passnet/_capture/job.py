@@ -15,7 +15,7 @@ from passnet._capture.deferred import DeferredInit
 from passnet._capture.sample import SampleError, custom_operators, write_model
 from passnet._capture.step import capture_step
 from passnet._summary import summary
-from passnet._zoo import BuiltModel, Call, Limits, Recipe, SpecError
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, SpecError
 
 
 def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_shapes: bool) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def extract(recipe: Recipe, out: Path, seed: int, parameters: float, *, check_sh
     weights = DeferredInit()
     try:
         with weights:
-            built = recipe.build(Limits(parameters))
+            built = recipe.build(BuildOptions(parameters))
     except ImportError as error:
         return _failed("missing_package", error)
     except SpecError as error:
@@ -47,7 +47,7 @@ def _first_success(
             return first or _failed("no_recipe", error)
         if call is None:
             return first or _failed("no_recipe", SpecError("the recipe has no inputs for the model"))
-        outcome = _capture(built, call, weights, trains=recipe.trains)
+        outcome = _capture(recipe, built, call, weights)
         if isinstance(outcome, list):
             metadata = {
                 "parameters": _size(built.model),
@@ -68,12 +68,17 @@ def _size(model: Any) -> int | None:
 
 
 def _capture(
-    built: BuiltModel, call: Call, weights: DeferredInit, *, trains: bool
+    recipe: Recipe, built: BuiltModel, call: Call, weights: DeferredInit
 ) -> list[CapturedGraph] | dict[str, Any]:
     try:
-        return (capture_step if trains else capture)(
+        if recipe.next_call is not None:
+            weights.materialise()
+            call = recipe.next_call(built.model, call)
+        return (capture_step if recipe.trains else capture)(
             built.model, call.args, call.kwargs, before_run=weights.materialise
         )
+    except SpecError as error:
+        return _failed("no_recipe", error)
     except (CaptureError, torch._dynamo.exc.TorchDynamoException) as error:
         return _failed("capture_failed", error)
     except ImportError as error:

@@ -22,6 +22,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -180,6 +181,10 @@ def write_model(
     # The folder is replaced below. A wrong `--out` must not delete files that are not samples.
     if target.exists() and not _is_sample(target):
         raise SampleError(f"{target} exists and is not a sample; choose another name or remove it")
+    if (foreign := _foreign(target)) is not None:
+        raise SampleError(
+            f"{foreign} is a sample of another model, from an earlier version; use another directory or move it"
+        )
     staging = out / f".{name.replace('/', '_')}.partial"
     shutil.rmtree(staging, ignore_errors=True)
     try:
@@ -206,6 +211,13 @@ def write_model(
 def _is_sample(folder: Path) -> bool:
     """Returns whether a folder is a sample, or contains the samples of a model."""
     return any((place / file).is_file() for place in (folder, *folder.glob("*")) for file in _SAMPLE_FILES)
+
+
+def _foreign(folder: Path) -> Path | None:
+    """Returns a sample of another model in the folder of a model. Earlier versions wrote the classes of a model type there."""
+    places = (file.parent for file in sorted(folder.glob("*/**/graph_net.json")))
+    own = re.compile(r"subgraph_\d+|eval_forward|train_forward|train_backward")
+    return next((place for place in places if not own.fullmatch(str(place.relative_to(folder)))), None)
 
 
 def custom_operators(graph: torch.fx.Graph) -> list[str]:

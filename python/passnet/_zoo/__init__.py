@@ -15,10 +15,21 @@ from pathlib import Path
 from types import ModuleType
 
 from passnet._summary import summary
-from passnet._zoo import variant
-from passnet._zoo.recipe import BuiltModel, Call, Limits, MissingLibraryError, Recipe, SpecError
+from passnet._zoo import folders, variant
+from passnet._zoo.recipe import BuildOptions, BuiltModel, Call, MissingLibraryError, Recipe, SpecError
 
-__all__ = ["BuiltModel", "Call", "Limits", "MissingLibraryError", "Recipe", "SpecError", "listed", "named", "resolve"]
+__all__ = [
+    "BuildOptions",
+    "BuiltModel",
+    "Call",
+    "MissingLibraryError",
+    "Recipe",
+    "SpecError",
+    "listed",
+    "named",
+    "resolve",
+    "with_own_folders",
+]
 
 
 # Package of each library, and the module of this package that builds its models.
@@ -28,6 +39,9 @@ _LIBRARIES = {
     "transformers": "huggingface",
     "torchaudio": "torchaudio",
     "diffusers": "diffusers",
+    "segmentation_models_pytorch": "segmentation",
+    "torch_geometric": "geometric",
+    "sentence_transformers": "sentences",
 }
 
 # Largest number of functions of a file that a message lists.
@@ -46,7 +60,8 @@ def resolve(spec: str) -> Iterator[Recipe]:
         ``FUNCTION()`` returns the model, or a tuple of the model, a tuple of arguments, and (optional) a dict of keyword
         arguments.
 
-    All forms may end in ``@dtype=DTYPE``, ``@batch=N``, ``@mode=train``, or several of these joined by ``&``.
+    All forms may end in ``@dtype=DTYPE``, ``@batch=N``, ``@length=N`` (tokens of a text), ``@size=N`` (height and width of an image),
+    ``@mode=train``, ``@mode=decode``, or several of these joined by ``&``. Text, image and decoding work for libraries that have them.
     """
     base, wanted = variant.split(spec)
     if wanted is not None:
@@ -72,6 +87,11 @@ def resolve(spec: str) -> Iterator[Recipe]:
             f"`{spec}`: the Python package `{library}` cannot be imported: {summary(error)}"
         ) from error
     yield from module.recipes(spec, rest)
+
+
+def with_own_folders(recipes: Iterable[Recipe], ledger: Path) -> list[Recipe]:
+    """Returns the recipes with a folder for each model, in a directory with this ledger of earlier captures (:mod:`passnet._zoo.folders`)."""
+    return folders.distinct(recipes, folders.recorded(ledger), _LIBRARIES)
 
 
 def listed(specs: Iterable[str], above: tuple[str, ...] = ()) -> Iterator[tuple[str, SpecError | None]]:
@@ -133,7 +153,7 @@ def _from_file(spec: str, path: Path, function: str) -> Recipe:
     if not path.is_file():
         raise SpecError(f"`{spec}`: {path} is not a file")
 
-    def build(_limits: Limits) -> BuiltModel:
+    def build(_options: BuildOptions) -> BuiltModel:
         loader = importlib.util.spec_from_file_location(path.stem, path)
         if loader is None or loader.loader is None:
             raise SpecError(f"`{spec}`: {path} is not a Python file")
@@ -150,4 +170,5 @@ def _from_file(spec: str, path: Path, function: str) -> Recipe:
             model, [Call("user", tuple(args) if isinstance(args, list | tuple) else (args,), dict(kwargs))]
         )
 
-    return Recipe(spec, f"{path.stem}/{function}", {"source": "user", "model_name": function}, build)
+    metadata = {"source": "user", "model_name": function}
+    return Recipe(spec, f"{path.stem}/{function}", metadata, build, file=os.path.realpath(path))

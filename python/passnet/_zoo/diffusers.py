@@ -8,7 +8,7 @@ from typing import Any
 import diffusers
 import torch
 
-from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
 
 _BLOCKS = ("DownBlock2D", "AttnDownBlock2D"), ("AttnUpBlock2D", "UpBlock2D")
 
@@ -111,10 +111,12 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
         kind, configuration, _ = _MODELS[name]
         metadata = {"source": "diffusers", "heuristic_tag": "computer_vision", "model_name": name}
         metadata |= {"model_class": kind, "configuration": configuration}
-        yield Recipe(f"diffusers:{name}", f"diffusers/{name}", metadata, lambda limits, name=name: _build(name, limits))
+        yield Recipe(
+            f"diffusers:{name}", f"diffusers/{name}", metadata, lambda options, name=name: _build(name, options)
+        )
 
 
-def _build(name: str, _limits: Limits) -> BuiltModel:
+def _build(name: str, _options: BuildOptions) -> BuiltModel:
     kind, configuration, inputs = _MODELS[name]
     model = getattr(diffusers, kind)(**configuration)
     return BuiltModel(model, [Call("diffusion", (), inputs())])

@@ -16,7 +16,7 @@ import transformers
 from transformers import initialization
 from transformers.models.auto import modeling_auto
 
-from passnet._zoo import BuiltModel, Limits, Recipe, SpecError, inputs, named, reduce
+from passnet._zoo import BuildOptions, BuiltModel, Recipe, SpecError, inputs, named, reduce
 
 # Values for fields of configurations whose defaults disable inputs of the model.
 _COMPLETIONS = {"num_time_features": 2}
@@ -36,13 +36,17 @@ def recipes(spec: str, request: str) -> Iterator[Recipe]:
         raise _no_class(spec, types, class_pattern)
     for model_type, class_names in chosen.items():
         for class_name in class_names:
-            own = f"{model_type}/{class_name}" if class_pattern else model_type
+            # The folder of a class is next to that of the base model, not below it. Otherwise one sample would contain the other.
+            own, folder = model_type, model_type
+            if class_pattern:
+                own, folder = f"{model_type}/{class_name}", f"{model_type}-{class_name}"
             metadata = {"source": "huggingface_hub", "model_name": model_type, "model_class": class_name}
             yield Recipe(
                 f"transformers:{own}{'?' if overrides else ''}{overrides}",
-                f"transformers/{own}{_folder_suffix(overrides)}",
+                f"transformers/{folder}{_folder_suffix(overrides)}",
                 metadata,
                 functools.partial(_build, model_type, class_name, fields),
+                variants=frozenset({"length", "decode"}),
             )
 
 
@@ -85,17 +89,17 @@ def _value(text: str) -> Any:
         return text
 
 
-def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Limits) -> BuiltModel:
+def _build(model_type: str, class_name: str, fields: dict[str, Any], options: BuildOptions) -> BuiltModel:
     model_class = getattr(transformers, class_name)
     config = _configuration(model_type, class_name, fields)
     completed: dict[str, int] = {}
     try:
-        config, changed, parameters = _fitting(model_class, config, limits)
+        config, changed, parameters = _fitting(model_class, config, options.parameters)
     except TypeError:
         completed = _completed(config)
         if not completed:
             raise
-        config, changed, parameters = _fitting(model_class, config, limits)
+        config, changed, parameters = _fitting(model_class, config, options.parameters)
     model = _construct(model_class, config).eval()
     metadata: dict[str, Any] = {"parameters": parameters, "heuristic_tag": inputs.domain(model)}
     if fields:
@@ -104,7 +108,7 @@ def _build(model_type: str, class_name: str, fields: dict[str, Any], limits: Lim
         metadata["completed"] = completed
     if changed:
         metadata["reduced"] = changed
-    return BuiltModel(model, inputs.calls(model), metadata)
+    return BuiltModel(model, inputs.calls(model, options.length), metadata)
 
 
 def _configuration(model_type: str, class_name: str, fields: dict[str, Any]) -> Any:
@@ -136,7 +140,7 @@ def _completed(config: Any) -> dict[str, int]:
     return missing
 
 
-def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[str, list[Any]], int]:
+def _fitting(model_class: Any, config: Any, limit: float) -> tuple[Any, dict[str, list[Any]], int]:
     """Returns the largest configuration within the limit, its changes, and its number of parameters.
 
     If none is within the limit, the configuration is the smallest one that makes a model.
@@ -151,7 +155,7 @@ def _fitting(model_class: Any, config: Any, limits: Limits) -> tuple[Any, dict[s
             continue
         if best is None or parameters < best[2]:
             best = smaller, changed, parameters
-        if parameters <= limits.parameters:
+        if parameters <= limit:
             break
     if best is None:
         raise error or SpecError("the type has no configuration")

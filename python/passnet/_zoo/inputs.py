@@ -42,6 +42,8 @@ _TIME_SERIES = (
 )
 _TRAJECTORY = ("states", "actions", "rewards", "returns_to_go", "timesteps")
 _DECODER = ("decoder_input_ids",)
+# Inputs whose number of tokens can be chosen.
+_IDS = ("input_ids", "decoder_input_ids")
 
 
 def domain(model: Any) -> str:
@@ -57,12 +59,20 @@ def domain(model: Any) -> str:
     return found[0] if len(found) == 1 else "multimodal" if found else "other"
 
 
-def calls(model: Any) -> Iterator[Call]:
-    """Yields ways to call the model, those with the most inputs first. Raises :class:`SpecError` if no input is known."""
+def calls(model: Any, length: int | None = None) -> Iterator[Call]:
+    """Yields ways to call the model, those with the most inputs first. Raises :class:`SpecError` if no input is known.
+
+    If `length` is given, each call has texts of so many tokens. A model that reads no text or no text so long then raises
+    :class:`SpecError` too.
+    """
+    if length is not None:
+        _check_length(model, length)
     rejected: Call | None = None
     accepted: set[str] = set()
     asked: set[str] = set()
-    for call in itertools.islice(_candidates(model), _CANDIDATES):
+    for call in itertools.islice(_candidates(model, length), _CANDIDATES):
+        if length is not None and not _has_length(call, length):
+            continue
         call = _for_head(type(model).__name__, call)
         described = str({name: getattr(value, "shape", value) for name, value in call.kwargs.items()})
         if call.label in accepted or described in asked or len(asked) == _QUESTIONS:
@@ -94,15 +104,32 @@ def _for_head(name: str, call: Call) -> Call:
     return dataclasses.replace(call, kwargs=inputs)
 
 
+def _check_length(model: Any, length: int) -> None:
+    """Raises :class:`SpecError` if the model reads no text, or has fewer positions than `length`."""
+    if not set(inspect.signature(model.forward).parameters) & set(_IDS):
+        raise SpecError("the model reads no text; leave out `length`")
+    positions = Sizes(model.config, set()).positions
+    # In models such as RoBERTa, positions of tokens begin after the number of the padding token.
+    if any(hasattr(module, "create_position_ids_from_input_ids") for module in model.modules()):
+        positions -= 1 + (getattr(model.config, "pad_token_id", None) or 0)
+    if length > positions:
+        raise SpecError(f"the model has positions for {positions} tokens, fewer than the length {length}")
+
+
+def _has_length(call: Call, length: int) -> bool:
+    texts = [call.kwargs[name] for name in _IDS if name in call.kwargs]
+    return bool(texts) and all(length in text.shape[1:] for text in texts)
+
+
 def _required(model: Any) -> list[str]:
     parameters = inspect.signature(model.forward).parameters.values()
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
 
 
-def _candidates(model: Any) -> Iterator[Call]:
+def _candidates(model: Any, length: int | None) -> Iterator[Call]:
     known = list(inspect.signature(model.forward).parameters)
-    sizes = Sizes(model.config, set(known))
+    sizes = Sizes(model.config, set(known), length)
     required = _required(model)
     mains = model.main_input_name if isinstance(model.main_input_name, list) else [model.main_input_name]
     mains = [name for name in mains if name in known] or [name for name in required if name in known]
@@ -162,7 +189,10 @@ def _with_features(
         if count is None or count > 4096:
             continue
         token = sizes.placeholder_token(kind)
-        text = sizes.text_ids(8)
+        others = 8 if sizes.length is None else sizes.length - count
+        if others < 1:
+            continue
+        text = sizes.text_ids(others)
         ids = torch.cat([text[:, :4], torch.full((1, count), token), text[:, 4:]], dim=1)
         inputs = {**call.kwargs, "input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if "mm_token_type_ids" in known:

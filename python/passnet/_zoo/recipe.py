@@ -34,10 +34,15 @@ class BuiltModel:
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
-    """Limits on the models that a recipe builds. Transformers models with more parameters are reduced."""
+class BuildOptions:
+    """Limits on the model that a recipe builds, and sizes of its inputs."""
 
     parameters: float
+    """Transformers models with more parameters are reduced."""
+    length: int | None = None
+    """Number of tokens of each text; None for the default of the recipe."""
+    size: int | None = None
+    """Height and width of images in pixels; None for the default of the recipe."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +52,12 @@ class Recipe:
     spec: str
     name: str
     metadata: dict[str, Any]
-    build: Callable[[Limits], BuiltModel]
+    build: Callable[[BuildOptions], BuiltModel]
+    variants: frozenset[str] = frozenset()
+    """Variants that the recipe itself implements: `length`, `size`, `decode`."""
+    file: str = ""
+    """Real path of the file that defines the model; empty for a model of a library."""
     trains: bool = False
     """True if the graphs of forward and backward of a training step are captured."""
+    next_call: Callable[[Any, Call], Call] | None = None
+    """Runs the model on a call, and returns the call to capture, which continues it. If None, the call itself is captured."""

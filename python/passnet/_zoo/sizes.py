@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,14 +11,17 @@ import torch
 
 # Largest height and width in pixels of an image if the model does not specify the size.
 _IMAGE = 224
+# Number of tokens of a text.
+_TOKENS = 32
 
 
 class Sizes:
     """Sizes of inputs, from a configuration and the configurations inside it."""
 
-    def __init__(self, config: Any, known: set[str]) -> None:
+    def __init__(self, config: Any, known: set[str], length: int | None = None) -> None:
         self.config = config
         self.known = known
+        self.length = length
         self.text = config.get_text_config() if hasattr(config, "get_text_config") else config
         self.vision = self._part(
             "vision_config", "visual_config", "vit_config", "image_encoder_config", "backbone_config"
@@ -48,6 +52,24 @@ class Sizes:
             self.text, "vocab_size", "text_vocab_size", "input_vocab_size", "vocabulary_size", default=256
         )
         return value if isinstance(value, int) else 256
+
+    @property
+    def tokens(self) -> int:
+        """Returns the number of tokens of a text whose model does not limit it."""
+        return _TOKENS if self.length is None else self.length
+
+    @property
+    def positions(self) -> int:
+        """Returns the largest number of tokens of a text."""
+        value = self.first(self.text, "max_position_embeddings", "n_positions", default=None)
+        return value if isinstance(value, int) and value > 0 else sys.maxsize
+
+    def text_lengths(self) -> list[int]:
+        """Returns candidate numbers of tokens of a text."""
+        if self.length is not None:
+            return [self.length]
+        limit = min(self.positions, 4096)
+        return [length for length in (min(limit, _TOKENS), 128, 512, 1024, 4096) if length <= limit]
 
     def special_tokens(self) -> set[int]:
         """Returns the tokens with a special meaning, which a random text should not contain."""

@@ -35,14 +35,11 @@ def _input(*names: str) -> Callable[[_Maker], _Maker]:
 
 @_input("input_ids")
 def _input_ids(sizes: Sizes) -> Iterator[Any]:
-    limit = sizes.first(sizes.text, "max_position_embeddings", "n_positions", default=4096)
-    limit = limit if isinstance(limit, int) and limit > 0 else 4096
-    for length in (min(limit, _TOKENS), 128, 512, 1024, 4096):
-        if length <= limit:
-            yield sizes.text_ids(length)
+    for length in sizes.text_lengths():
+        yield sizes.text_ids(length)
     codebooks = sizes.first(sizes.config, "num_codebooks", "n_codes_total", default=0)
     if isinstance(codebooks, int) and codebooks:
-        ids = torch.randint(0, min(sizes.vocabulary, 1024), (1, _TOKENS, codebooks))
+        ids = torch.randint(0, min(sizes.vocabulary, 1024), (1, sizes.tokens, codebooks))
         yield from (ids, ids[0].T.contiguous(), ids.transpose(1, 2).contiguous())
 
 
@@ -60,7 +57,7 @@ def _attention_mask(sizes: Sizes) -> Iterator[Any]:
 
 @_input("decoder_input_ids")
 def _decoder_input_ids(sizes: Sizes) -> Iterator[Any]:
-    yield sizes.text_ids(_TOKENS // 2)
+    yield sizes.text_ids(_TOKENS // 2 if sizes.length is None else sizes.length)
 
 
 @_input("qformer_input_ids", "classes_input_ids", "tasks_input_ids")

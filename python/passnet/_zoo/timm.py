@@ -1,22 +1,38 @@
-"""timm: all models, on one image of the size that the model is made for."""
+"""timm: all models, on one image of the size that the model is made for, or of another size."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import timm
 import torch
 
-from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
     """Yields the models whose name matches `pattern`."""
     for name in named(spec, "timm", pattern, timm.list_models()):
         metadata = {"source": "timm", "heuristic_tag": "computer_vision", "model_name": name}
-        yield Recipe(f"timm:{name}", f"timm/{name}", metadata, lambda limits, name=name: _build(name, limits))
+        build = functools.partial(_build, name)
+        yield Recipe(f"timm:{name}", f"timm/{name}", metadata, build, variants=frozenset({"size"}))
 
 
-def _build(name: str, _limits: Limits) -> BuiltModel:
-    model = timm.create_model(name, pretrained=False)
-    return BuiltModel(model, [Call("vision", (torch.randn(1, *model.pretrained_cfg["input_size"]),))])
+def _build(name: str, options: BuildOptions) -> BuiltModel:
+    model = _model(name, options.size)
+    channels, *sides = model.pretrained_cfg["input_size"]
+    if options.size is not None:
+        sides = [options.size, options.size]
+    return BuiltModel(model, [Call("vision", (torch.randn(1, channels, *sides),))])
+
+
+def _model(name: str, size: int | None) -> torch.nn.Module:
+    if size is not None:
+        try:
+            return timm.create_model(name, pretrained=False, img_size=size)
+        except TypeError as error:
+            # Convolutional networks have no such parameter and take images of several sizes.
+            if "img_size" not in str(error):
+                raise
+    return timm.create_model(name, pretrained=False)

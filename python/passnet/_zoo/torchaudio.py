@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torchaudio import models
 
-from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
 
 
 def _wave(channels: int | None = None) -> Callable[[], tuple[Any, ...]]:
@@ -42,10 +42,10 @@ def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
     for name in named(spec, "torchaudio", pattern, list(_MODELS)):
         metadata = {"source": "torchaudio", "heuristic_tag": "audio", "model_name": name}
         yield Recipe(
-            f"torchaudio:{name}", f"torchaudio/{name}", metadata, lambda limits, name=name: _build(name, limits)
+            f"torchaudio:{name}", f"torchaudio/{name}", metadata, lambda options, name=name: _build(name, options)
         )
 
 
-def _build(name: str, _limits: Limits) -> BuiltModel:
+def _build(name: str, _options: BuildOptions) -> BuiltModel:
     model, inputs = _MODELS[name]
     return BuiltModel(model(), [Call("audio", inputs())])

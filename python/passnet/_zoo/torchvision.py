@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torchvision import models
 
-from passnet._zoo import BuiltModel, Call, Limits, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+
+# Modules of models for one size of image: the parameter for the size, and its value for images of N x N pixels.
+_SIZED: dict[str, tuple[str, Callable[[int], Any]]] = {
+    "vision_transformer": ("image_size", lambda side: side),
+    "maxvit": ("input_size", lambda side: (side, side)),
+}
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
     """Yields the models whose name matches `pattern`."""
     for name in named(spec, "torchvision", pattern, models.list_models()):
         metadata = {"source": "torchvision", "heuristic_tag": "computer_vision", "model_name": name}
-        yield Recipe(
-            f"torchvision:{name}", f"torchvision/{name}", metadata, lambda limits, name=name: _build(name, limits)
-        )
+        build = functools.partial(_build, name)
+        yield Recipe(f"torchvision:{name}", f"torchvision/{name}", metadata, build, variants=frozenset({"size"}))
 
 
-def _build(name: str, _limits: Limits) -> BuiltModel:
+def _build(name: str, options: BuildOptions) -> BuiltModel:
     constructor = models.get_model_builder(name)
     # Only some constructors have a parameter for the backbone, and only Inception and GoogLeNet need an option for initial weights.
     parameters = inspect.signature(constructor).parameters
-    options = {"weights_backbone": None} if "weights_backbone" in parameters else {}
-    options |= {"init_weights": True} if name in ("inception_v3", "googlenet") else {}
-    return BuiltModel(constructor(weights=None, **options), [Call("vision", _inputs(constructor.__module__, name))])
+    arguments: dict[str, Any] = {"weights_backbone": None} if "weights_backbone" in parameters else {}
+    arguments |= {"init_weights": True} if name in ("inception_v3", "googlenet") else {}
+    module = constructor.__module__
+    if options.size is not None and (sized := _SIZED.get(module.rpartition(".")[2])) is not None:
+        parameter, value = sized
+        arguments[parameter] = value(options.size)
+    return BuiltModel(constructor(weights=None, **arguments), [Call("vision", _inputs(module, name, options.size))])
 
 
-def _inputs(module: str, name: str) -> tuple[Any, ...]:
+def _inputs(module: str, name: str, size: int | None) -> tuple[Any, ...]:
     if ".detection." in module:
-        return ([torch.rand(3, 224, 224)],)
+        side = size or 224
+        return ([torch.rand(3, side, side)],)
     if ".optical_flow." in module:
-        return (torch.rand(1, 3, 128, 128), torch.rand(1, 3, 128, 128))
+        side = size or 128
+        return (torch.rand(1, 3, side, side), torch.rand(1, 3, side, side))
     if ".video." in module:
-        size = 224 if "mvit" in name or "swin3d" in name else 112
-        return (torch.rand(1, 3, 16, size, size),)
-    size = 299 if name.endswith("inception_v3") else 518 if name == "vit_h_14_swag" else 224
-    return (torch.randn(1, 3, size, size),)
+        side = size or (224 if "mvit" in name or "swin3d" in name else 112)
+        return (torch.rand(1, 3, 16, side, side),)
+    side = size or (299 if name.endswith("inception_v3") else 518 if name == "vit_h_14_swag" else 224)
+    return (torch.randn(1, 3, side, side),)

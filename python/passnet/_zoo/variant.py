@@ -1,4 +1,4 @@
-"""Variants of a model: another dtype of weights and inputs, another batch size, a training step.
+"""Variants of a model: another dtype of weights and inputs, other sizes of inputs, a training step, a decoding step.
 
 A specification has the variant after `@`: ``timm:resnet18@dtype=bfloat16&batch=8&mode=train``.
 """
@@ -13,25 +13,40 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from passnet._zoo.recipe import BuiltModel, Call, Limits, Recipe, SpecError
+from passnet._zoo import decode
+from passnet._zoo.recipe import BuildOptions, BuiltModel, Call, Recipe, SpecError
 
-_SUFFIX = re.compile(r"^(dtype|batch|mode)=[^&]*(&(dtype|batch|mode)=[^&]*)*$")
+_FIELD = r"(dtype|batch|length|size|mode)=[^&]*"
+_SUFFIX = re.compile(rf"^{_FIELD}(&{_FIELD})*$")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+# Largest value of each number.
+_LARGEST = {"batch": 4096, "length": 131_072, "size": 8192}
+_MODES = ("train", "decode")
+# Names of variants that the recipe has to implement, for messages.
+_LACKED = {"length": "texts of a chosen length", "size": "images of a chosen size", "decode": "a decoding step"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """Differences from the recipe: the dtype, the batch size, and whether a training step is captured."""
+    """Differences from the recipe: dtype, examples, tokens of a text, pixels of an image, and the step that is captured."""
 
     dtype: str | None = None
     batch: int | None = None
+    length: int | None = None
+    size: int | None = None
     mode: str | None = None
 
     @property
     def suffix(self) -> str:
         """Returns the end of the folder's name."""
         sizes = (f"-{self.dtype}" if self.dtype else "") + (f"-batch{self.batch}" if self.batch else "")
+        sizes += (f"-length{self.length}" if self.length else "") + (f"-size{self.size}" if self.size else "")
         return sizes + (f"-{self.mode}" if self.mode else "")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Returns the differences by name."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
 def split(spec: str) -> tuple[str, Variant | None]:
@@ -40,29 +55,37 @@ def split(spec: str) -> tuple[str, Variant | None]:
     if not at or not base or not _SUFFIX.match(text):
         return spec, None
     fields = dict(pair.split("=", 1) for pair in text.split("&"))
-    dtype, batch = fields.get("dtype"), fields.get("batch")
+    dtype, mode = fields.get("dtype"), fields.get("mode")
     if dtype is not None and dtype not in _DTYPES:
         raise SpecError(f"`{spec}`: no dtype `{dtype}`; use one of {', '.join(_DTYPES)}")
-    if batch is not None and not (batch.isdecimal() and 1 <= int(batch) <= 4096):
-        raise SpecError(f"`{spec}`: a batch is a number from 1 to 4096, not `{batch}`")
-    mode = fields.get("mode")
-    if mode not in (None, "train"):
-        raise SpecError(f"`{spec}`: no mode `{mode}`; use `train`, or leave it out for evaluation")
-    return base, Variant(dtype, int(batch) if batch else None, mode)
+    if mode is not None and mode not in _MODES:
+        raise SpecError(f"`{spec}`: no mode `{mode}`; use `train` or `decode`, or leave it out for evaluation")
+    numbers: dict[str, int] = {}
+    for name, largest in _LARGEST.items():
+        value = fields.get(name)
+        if value is None:
+            continue
+        if not (value.isdecimal() and 1 <= int(value) <= largest):
+            raise SpecError(f"`{spec}`: a {name} is a number from 1 to {largest}, not `{value}`")
+        numbers[name] = int(value)
+    return base, Variant(dtype=dtype, mode=mode, **numbers)
 
 
 def varied(recipe: Recipe, variant: Variant, suffix: str) -> Recipe:
-    """Returns the recipe of a variant of a model; `suffix` is the end of its specification."""
-    fields = {name: value for name, value in dataclasses.asdict(variant).items() if value is not None}
+    """Returns the recipe of a variant of a model; `suffix` is the end of its specification. Raises :class:`SpecError`."""
+    for name, lacked in _LACKED.items():
+        if name in (*variant.fields, variant.mode) and name not in recipe.variants:
+            raise SpecError(f"`{recipe.spec}{suffix}`: models of this kind do not have {lacked}; leave out `{name}`")
 
-    def build(limits: Limits) -> BuiltModel:
-        built = recipe.build(limits)
+    def build(options: BuildOptions) -> BuiltModel:
+        length, size = variant.length or options.length, variant.size or options.size
+        built = recipe.build(dataclasses.replace(options, length=length, size=size))
         if variant.dtype is not None:
             if not isinstance(built.model, torch.nn.Module):
                 raise SpecError(f"`{recipe.spec}` is a function, whose dtype cannot be changed")
             built.model.to(_DTYPES[variant.dtype])
         calls = _calls(built.calls, variant)
-        return dataclasses.replace(built, calls=calls, metadata={**built.metadata, "variant": fields})
+        return dataclasses.replace(built, calls=calls, metadata={**built.metadata, "variant": variant.fields})
 
     return dataclasses.replace(
         recipe,
@@ -71,6 +94,7 @@ def varied(recipe: Recipe, variant: Variant, suffix: str) -> Recipe:
         metadata={**recipe.metadata, "model_name": f"{recipe.metadata['model_name']}{variant.suffix}"},
         build=build,
         trains=variant.mode == "train",
+        next_call=decode.next_call if variant.mode == "decode" else None,
     )
 
 

@@ -8,12 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use passnet_record::{CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
+use passnet_record::{CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine, counted};
 
 use super::error::CaptureError;
 
 /// Name of the file.
 pub const LEDGER: &str = "extract.jsonl";
+/// File of a sample that is written last, so a folder that contains it is complete.
+const COMPLETE: &str = "graph_net.json";
 
 /// The open ledger. While it is open, no other process writes to it.
 pub struct CaptureLedger {
@@ -59,6 +61,7 @@ impl CaptureLedger {
         if text.last().is_some_and(|&last| last != b'\n') {
             file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n")).map_err(failed)?;
         }
+        remarks.extend(nested(directory, models.values()));
         Ok(Self { directory: directory.to_owned(), file, settings, models, remarks })
     }
 
@@ -74,8 +77,7 @@ impl CaptureLedger {
     }
 
     fn is_done(&self, model: &CapturedModel, retry: bool) -> bool {
-        // `graph_net.json` is written last, so a folder that contains it is complete.
-        let complete = |folder: &String| self.directory.join(folder).join("graph_net.json").is_file();
+        let complete = |folder: &String| self.directory.join(folder).join(COMPLETE).is_file();
         let settled = if model.is_ok() { model.folders.iter().all(complete) } else { !retry };
         settled && !model.spec.contains(".py:")
     }
@@ -96,6 +98,25 @@ impl CaptureLedger {
         self.models.insert(line.model.spec.clone(), line.model);
         Ok(())
     }
+}
+
+/// Returns a remark if samples are in the folder of another sample. Earlier versions wrote the classes of a model type below its base
+/// model, where `passnet dataset import` does not find them.
+fn nested<'a>(directory: &Path, models: impl Iterator<Item = &'a CapturedModel>) -> Option<String> {
+    let is_sample = |folder: &Path| directory.join(folder).join(COMPLETE).is_file();
+    let is_nested = |folder: &&String| {
+        let folder = Path::new(folder);
+        is_sample(folder) && folder.ancestors().skip(1).any(|above| !above.as_os_str().is_empty() && is_sample(above))
+    };
+    let mut found: Vec<&String> = models.flat_map(|model| &model.folders).filter(is_nested).collect();
+    found.sort_unstable();
+    let first = found.first()?;
+    Some(format!(
+        "{}: {} of an earlier version in the folder of another sample, such as {first}; datasets do not contain them, so capture \
+         these models into another directory",
+        directory.display(),
+        counted(found.len(), "sample")
+    ))
 }
 
 #[cfg(test)]
@@ -142,5 +163,25 @@ mod tests {
         drop(ledger);
         let other = CaptureLedger::open(folder.path(), CaptureSettings { seed: 1, max_parameters: 5e8 }).unwrap();
         assert!(done(&other, false).is_empty(), "another seed gives other samples");
+    }
+
+    #[test]
+    fn samples_inside_a_sample_count_as_done_with_a_remark() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = CaptureSettings { seed: 0, max_parameters: 5e8 };
+        let mut ledger = CaptureLedger::open(folder.path(), settings.clone()).unwrap();
+        for spec in ["bert", "bert/BertForMaskedLM", "gpt2/subgraph_0", "bert-BertModel"] {
+            ledger.add(model(spec, "ok")).unwrap();
+            fs::create_dir_all(folder.path().join(spec)).unwrap();
+            fs::write(folder.path().join(spec).join("graph_net.json"), "{}").unwrap();
+        }
+        drop(ledger);
+        let ledger = CaptureLedger::open(folder.path(), settings).unwrap();
+        assert_eq!(done(&ledger, false).len(), 4);
+        let [remark] = ledger.remarks.as_slice() else { panic!("{:?}", ledger.remarks) };
+        assert!(
+            remark.contains("1 sample of an earlier version") && remark.contains("bert/BertForMaskedLM"),
+            "{remark}"
+        );
     }
 }

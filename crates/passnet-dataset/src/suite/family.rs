@@ -4,7 +4,7 @@
 const PREFIXES: [&str; 2] = ["tf", "test"];
 /// Folder above the samples of collections. The folder of the library is below it.
 const COLLECTION: &str = "samples";
-/// Folder of models that have folders of classes below them.
+/// Folder of models that have folders of classes next to them, or below them in the layout of earlier versions.
 const CLASSES: &str = "transformers/";
 /// Length of the shortest stem. Shorter stems are joined with the next part of the name: `rt` of `rt_detr` has no meaning.
 const SHORTEST: usize = 3;
@@ -17,14 +17,29 @@ pub(super) fn model(path: &str) -> &str {
     };
     match path.rsplit_once('/') {
         Some((rest, part)) if is_piece(part) => model(rest),
-        // Classes of a model type are below it: `transformers/bert/BertForMaskedLM`.
+        // In the layout of earlier versions, classes of a model type are below it: `transformers/bert/BertForMaskedLM`.
         Some((rest, _)) if rest.starts_with(CLASSES) && rest.len() > CLASSES.len() => model(rest),
-        _ => without_variant(path),
+        _ => without_class(without_variant(path)),
     }
 }
 
-/// Returns a path without the parts that `passnet extract` adds for fields of a configuration, and for a dtype, a batch or
-/// training.
+/// Returns a path without the name of a class: `transformers/bert` for `transformers/bert-BertForMaskedLM`.
+fn without_class(path: &str) -> &str {
+    // Names of types have small letters only, and names of classes have a capital letter and no `-`.
+    match path.rsplit_once('-') {
+        Some((rest, class))
+            if rest.starts_with(CLASSES)
+                && rest.len() > CLASSES.len()
+                && class.contains(|letter: char| letter.is_ascii_uppercase()) =>
+        {
+            rest
+        }
+        _ => path,
+    }
+}
+
+/// Returns a path without the parts that `passnet extract` adds for fields of a configuration, and for a dtype, sizes of inputs,
+/// training or decoding.
 fn without_variant(path: &str) -> &str {
     let folder = path.rfind('/').map_or(0, |slash| slash + 1);
     // Fields come first: `bert-num_hidden_layers=2-1a2b3c4d-bfloat16-batch8-train`.
@@ -34,8 +49,9 @@ fn without_variant(path: &str) -> &str {
         return &path[..folder + dash];
     }
     let is_variant = |part: &str| {
-        let batch = part.strip_prefix("batch").is_some_and(|number| number.parse::<u32>().is_ok());
-        batch || matches!(part, "float32" | "float16" | "bfloat16" | "train")
+        let is_size = |name| part.strip_prefix(name).is_some_and(|number: &str| number.parse::<u32>().is_ok());
+        ["batch", "length", "size"].into_iter().any(is_size)
+            || matches!(part, "float32" | "float16" | "bfloat16" | "train" | "decode")
     };
     match path.rsplit_once('-') {
         Some((rest, part)) if rest.len() > folder && is_variant(part) => without_variant(rest),
@@ -91,6 +107,13 @@ mod tests {
             ("timm/resnet18-bfloat16-batch8-train/train_backward", "timm/resnet18"),
             ("transformers/bert/BertForMaskedLM", "transformers/bert"),
             ("transformers/bert/BertForMaskedLM-num_hidden_layers=2-1a2b3c4d/subgraph_0", "transformers/bert"),
+            ("transformers/bert-BertForMaskedLM", "transformers/bert"),
+            ("transformers/bert-BertForMaskedLM-num_hidden_layers=2-1a2b3c4d-batch2/subgraph_0", "transformers/bert"),
+            ("transformers/xlm-roberta-XLMRobertaModel-length64-decode", "transformers/xlm-roberta"),
+            ("transformers/xlstm-xLSTMModel-train/train_backward", "transformers/xlstm"),
+            ("transformers/-Class", "transformers/-Class"),
+            ("segmentation_models_pytorch/Unet-mit_B0", "segmentation_models_pytorch/Unet-mit_B0"),
+            ("timm/resnet18-size96", "timm/resnet18"),
             ("transformers/wav2vec2-bert", "transformers/wav2vec2-bert"),
             ("transformers/wav2vec2-bert-num_hidden_layers=2-1a2b3c4d-train", "transformers/wav2vec2-bert"),
             ("samples/transformers-auto-model/google/bert-train", "samples/transformers-auto-model/google/bert"),
@@ -120,6 +143,7 @@ mod tests {
             ("transformers/wav2vec2-bert", "wav"),
             ("transformers/mimi/subgraph_39", "mimi"),
             ("transformers/llama-num_hidden_layers=2-train/train_backward", "llama"),
+            ("transformers/rt_detr-RTDetrForObjectDetection", "rt_detr"),
             ("samples/transformers-auto-model/google/bert_uncased_L-2_H-128_A-2", "bert"),
             ("alone", "alone"),
             ("timm/", ""),

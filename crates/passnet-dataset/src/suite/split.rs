@@ -73,8 +73,12 @@ mod tests {
         for name in ["bert", "gpt2", "llama", "vit", "t5", "opt", "clip", "wav2vec2-bert"] {
             let model = format!("transformers/{name}");
             let side = Split::Model.evaluates(&model, share);
-            for graph in ["/XForMaskedLM", "/subgraph_3", "-num_hidden_layers=2-1a2b3c4d-bfloat16-train/train_forward"]
-            {
+            for graph in [
+                "/XForMaskedLM",
+                "-XForMaskedLM",
+                "/subgraph_3",
+                "-num_hidden_layers=2-1a2b3c4d-bfloat16-train/train_forward",
+            ] {
                 assert_eq!(Split::Model.evaluates(&format!("{model}{graph}"), share), side, "{name}{graph}");
             }
             assert_eq!(Split::Model.evaluates(&model, 0.0), Some(false));

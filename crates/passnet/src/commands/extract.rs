@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use fs_err as fs;
 use passnet_dataset::{
-    capture::{CaptureError, CaptureLedger, CaptureProgress, LEDGER, Summary, follow},
+    capture::{CaptureError, CaptureLedger, CaptureProgress, LEDGER, LeftOutFormat, Summary, follow},
     definition::{DEFINITION, Definition},
 };
 use passnet_record::{CaptureSettings, counted};
@@ -53,6 +53,7 @@ fn capture_suite(suite: &Path, args: &ExtractArgs) -> Result<ExitCode> {
 
 fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
     check_folder(out)?;
+    let report = report_format(args)?;
     let settings = CaptureSettings { seed: args.seed, max_parameters: args.max_parameters };
     let mut ledger = CaptureLedger::open(out, settings).map_err(|error| match error {
         error @ CaptureError::Busy(_) => unfit(error.to_string()),
@@ -80,6 +81,10 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
             "the capture ended with {status} before its last model; run the same command again to continue"
         )));
     }
+    if let Some((path, format)) = report {
+        fs::write(path, summary.left_out(format))?;
+        eprintln!("models that were left out: {}", path.display());
+    }
     if args.json {
         output::json(&summary)?;
     } else {
@@ -92,6 +97,15 @@ fn capture(args: &ExtractArgs, out: &Path) -> Result<ExitCode> {
         () if summary.all_are(&["unknown_model", "missing_package"]) => ExitCode::from(USAGE),
         () => ExitCode::from(BAD),
     })
+}
+
+/// Returns the file for the list of models that are left out, and its format.
+fn report_format(args: &ExtractArgs) -> Result<Option<(&Path, LeftOutFormat)>> {
+    let Some(path) = args.report.as_deref() else { return Ok(None) };
+    match LeftOutFormat::of(path) {
+        Some(format) => Ok(Some((path, format))),
+        None => Err(usage(format!("{}: name a file that ends in .md or .csv", path.display()))),
+    }
 }
 
 fn start(args: &ExtractArgs, out: &Path, ledger: &CaptureLedger) -> Result<Child> {
