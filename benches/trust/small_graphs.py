@@ -53,25 +53,34 @@ class GraphModule(torch.nn.Module):
 """
 
 
+def write_task(folder: Path, task: str, operation: str, shape: list[int]) -> dict[str, object]:
+    """Writes a graph of one operation to the suite in `folder`. Returns its task."""
+    names = [name for name in ("in_0", "in_1") if name in operation]
+    sample = folder / task / "000"
+    sample.mkdir(parents=True)
+    (sample / "model.py").write_text(model(operation, names))
+    (sample / "weight_meta.py").write_text("\n\n".join(meta(name, shape) for name in names))
+    (sample / "input_meta.py").write_text("")
+    (sample / "graph_hash.txt").write_text("")
+    facts = {"framework": "torch", "num_devices_required": 1, "num_nodes_required": 1, "dynamic": False}
+    facts |= {"source": "passnet-benches", "model_name": task, "dtype": "float32"}
+    (sample / "graph_net.json").write_text(json.dumps(facts, indent=4))
+    return {"id": task, "ops": [operation], "graphs": ["000"]}
+
+
+def write_suite(folder: Path, name: str, description: str, tasks: list[dict[str, object]]) -> None:
+    suite = {"schema_version": 1, "name": name, "version": "1", "split": "eval", "tasks": tasks}
+    (folder / "suite.json").write_text(json.dumps(suite | {"description": description}, indent=1))
+
+
 def main(folder: Path, count: int) -> None:
-    tasks = []
     shapes = ([rows, 16 + step] for step in itertools.count() for rows in ROWS)
     graphs = ((operation, shape) for shape in shapes for operation in OPERATIONS)
-    for number, (operation, shape) in enumerate(itertools.islice(graphs, count)):
-        names = [name for name in ("in_0", "in_1") if name in operation]
-        sample = folder / f"small-{number:03}" / "000"
-        sample.mkdir(parents=True)
-        (sample / "model.py").write_text(model(operation, names))
-        (sample / "weight_meta.py").write_text("\n\n".join(meta(name, shape) for name in names))
-        (sample / "input_meta.py").write_text("")
-        (sample / "graph_hash.txt").write_text("")
-        facts = {"framework": "torch", "num_devices_required": 1, "num_nodes_required": 1, "dynamic": False}
-        facts |= {"source": "passnet-benches", "model_name": f"small-{number:03}", "dtype": "float32"}
-        (sample / "graph_net.json").write_text(json.dumps(facts, indent=4))
-        tasks.append({"id": f"small-{number:03}", "ops": [operation], "graphs": ["000"]})
-    suite = {"schema_version": 1, "name": "small-graphs", "version": "1", "split": "eval", "tasks": tasks}
-    suite["description"] = "Graphs of one operation on small tensors."
-    (folder / "suite.json").write_text(json.dumps(suite, indent=1))
+    tasks = [
+        write_task(folder, f"small-{number:03}", operation, shape)
+        for number, (operation, shape) in enumerate(itertools.islice(graphs, count))
+    ]
+    write_suite(folder, "small-graphs", "Graphs of one operation on small tensors.", tasks)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ use crate::schedule::BlockPlan;
 
 /// Untimed time of a block that is accepted in addition to what the baseline explains.
 const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
-/// Extra time per call that is never charged: this share of the time of a call, plus the share below of the baseline's untimed time per
-/// call. Two programs leave different data in the caches, so the copies between their calls take different times.
+/// Extra time per call that is never charged: this share of the time of a call, plus the share below of the baseline's untimed time between
+/// two calls. Two programs leave different data in the caches, so the copies between their calls take different times.
 const UNCHARGED: f64 = 0.02;
 const UNCHARGED_USUAL: f64 = 0.1;
 /// Smallest number of rounds for which time is charged.
@@ -21,7 +21,7 @@ const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
 /// Times of a block, as the referee measures them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeenBlock {
-    /// Time from the request to the reply.
+    /// Time from the first byte of the request to the last byte of the reply.
     pub(crate) took: Duration,
     /// Time in which threads of the worker or of the referee were ready to run but waited for a CPU, summed over threads. On a busy
     /// machine, a reply may wait for a few milliseconds before it is read.
@@ -41,6 +41,10 @@ pub(crate) struct HiddenTime {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SideRounds {
     pub(crate) times: SideTrials,
+    /// Time of each block, by the referee's clock.
+    took: Vec<Duration>,
+    /// Part of `took` before and after the block by the worker's clock: the request, the reply, and the worker's work for them.
+    around: Vec<Duration>,
     /// Time of each block, by the referee's clock, that trials and warm-up do not account for.
     unexplained: Vec<Duration>,
     /// Waits for a CPU in each block.
@@ -70,6 +74,8 @@ impl SideRounds {
         let overwriting = Duration::from_nanos(timed.overwriting_ns);
         let measured = check_times(&timed, plan, if check_clock { took } else { Duration::MAX })?;
         let calls = measured.mul_f64(plan.all() as f64 / plan.timed().max(1) as f64);
+        self.took.push(took);
+        self.around.push(took.saturating_sub(Duration::from_nanos(timed.total_ns)));
         self.unexplained.push(took.saturating_sub(calls).saturating_sub(overwriting));
         self.waited.push(seen.waited);
         self.made.push(plan.all());
@@ -85,6 +91,8 @@ impl SideRounds {
     pub(crate) fn extend(&mut self, other: &Self) {
         self.times.e2e_ns.extend_from_slice(&other.times.e2e_ns);
         self.times.device_ns.extend_from_slice(&other.times.device_ns);
+        self.took.extend_from_slice(&other.took);
+        self.around.extend_from_slice(&other.around);
         self.unexplained.extend_from_slice(&other.unexplained);
         self.waited.extend_from_slice(&other.waited);
         self.made.extend_from_slice(&other.made);
@@ -95,6 +103,17 @@ impl SideRounds {
     /// Adds the time of a fetch.
     pub(crate) fn enter_fetch(&mut self, took: Duration) {
         self.fetched.push(took);
+    }
+
+    /// Returns the share of each block's time, by the referee's clock, before and after the block by the worker's clock.
+    pub(crate) fn overheads(&self) -> impl Iterator<Item = f64> {
+        self.around.iter().zip(&self.took).map(|(around, took)| around.as_secs_f64() / took.as_secs_f64().max(1e-9))
+    }
+
+    /// Returns the untimed time between the calls of a block, per call, in nanoseconds.
+    fn between_calls(&self, round: usize) -> f64 {
+        let between = self.unexplained[round].saturating_sub(self.around[round]);
+        between.as_nanos() as f64 / self.made[round].max(1) as f64
     }
 
     /// Returns the mean time of a call in nanoseconds, including warm-up calls.
@@ -142,7 +161,8 @@ pub(crate) fn charge(base: &SideRounds, candidate: &SideRounds) -> u64 {
         |side: &SideRounds, round: usize| side.unexplained[round].as_nanos() as f64 / side.made[round].max(1) as f64;
     let rounds = base.unexplained.len().min(candidate.unexplained.len());
     let more: Vec<f64> = (0..rounds).map(|round| per_call(candidate, round) - per_call(base, round)).collect();
-    let usual = lower_quartile((0..rounds).map(|round| per_call(base, round)).collect());
+    // Not the time around the block: both sides have it alike, so it must not make the uncharged time longer.
+    let usual = lower_quartile((0..rounds).map(|round| base.between_calls(round)).collect());
     let between = lower_quartile(more);
     let least = UNCHARGED * candidate.per_call() + UNCHARGED_USUAL * usual;
     let between = if rounds >= ROUNDS && between > least { between } else { 0.0 };
@@ -189,6 +209,8 @@ mod tests {
 
     fn side(unexplained_us: &[u64], calls_us: u64) -> SideRounds {
         SideRounds {
+            took: vec![Duration::from_micros(10_000); unexplained_us.len()],
+            around: vec![Duration::ZERO; unexplained_us.len()],
             unexplained: unexplained_us.iter().map(|&us| Duration::from_micros(us)).collect(),
             waited: vec![Duration::ZERO; unexplained_us.len()],
             made: vec![10; unexplained_us.len()],
@@ -230,6 +252,48 @@ mod tests {
         assert_eq!(charge(&[300, 9000, 290, 8000, 300, 9000, 290, 300]), 0);
         assert_eq!(charge(&[305, 315, 295, 285, 305, 310, 300, 305]), 0);
         assert_eq!(charge(&[0; 8]), 0);
+    }
+
+    #[test]
+    fn time_around_a_block_counts_but_does_not_excuse_time_between_calls() {
+        let with = |around_us: u64, unexplained_us: u64| SideRounds {
+            around: vec![Duration::from_micros(around_us); 8],
+            ..side(&[around_us + unexplained_us; 8], 400)
+        };
+        // 2 us per call are hidden between the calls, and the usual time between two calls is 10 us.
+        assert_eq!(charge(&with(0, 100), &with(0, 120)), 2000);
+        // As long as both sides have it, time around the blocks changes nothing, however long it is.
+        assert_eq!(charge(&with(5000, 100), &with(5000, 120)), 2000);
+        // Time around the candidate's blocks alone can only make it slower.
+        assert_eq!(charge(&with(0, 100), &with(500, 120)), 52_000);
+    }
+
+    #[test]
+    fn the_overhead_of_a_block_is_what_its_worker_does_not_count() {
+        let block = TimedBlock {
+            e2e_ns: vec![1000; 3],
+            device_ns: Vec::new(),
+            total_ns: 6000,
+            kept_call: 0,
+            kept: Vec::new(),
+            overwriting_ns: 500,
+            samples: Vec::new(),
+        };
+        let entered = |took_ns: u64, check_clock: bool| {
+            let mut rounds = SideRounds::default();
+            let seen = SeenBlock { took: Duration::from_nanos(took_ns), waited: Duration::ZERO };
+            rounds.enter(block.clone(), plan(3, 1), seen, check_clock).map(|()| rounds)
+        };
+        let overheads = |took_ns, check_clock| entered(took_ns, check_clock).unwrap().overheads().collect::<Vec<_>>();
+        assert_eq!(overheads(8000, true), [0.25]);
+        // The time around the block is a part of the time that may be charged.
+        assert_eq!(entered(8000, true).unwrap().unexplained, [Duration::from_nanos(4500)]);
+        assert_eq!(overheads(6000, true), [0.0]);
+        assert!(entered(5000, true).is_err());
+        assert_eq!(overheads(5000, false), [0.0]);
+        let mut joined = entered(8000, true).unwrap();
+        joined.extend(&entered(6000, true).unwrap());
+        assert_eq!(joined.overheads().collect::<Vec<_>>(), [0.25, 0.0]);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use passnet_record::{Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SideTrials, Timing};
+use passnet_record::{Baseline, ExecutionPath, Mode, RatioInterval, RunSettings, SideTiming, SideTrials, Timing};
 
 use crate::{
     accounting::{SideRounds, charge, charged},
-    stats::{combined, ratio_of_medians, spread_within_rounds, summarize, uncertainty},
+    stats::{combined, quantile, ratio_of_medians, spread_within_rounds, summarize, uncertainty},
 };
 
 /// Largest ratio of the spread of a candidate's trials to that of the baselines' trials that the machine explains.
@@ -137,13 +137,16 @@ pub(crate) fn describe(
         .collect();
     let base = pooled(measurements.iter().filter_map(|one| one.sides.get(side)).map(|side| side.times.clone()));
     let candidate = pooled(measurements.iter().map(Measurement::candidate));
-    let summary = |times: &SideTrials| summarize(&times.e2e_ns, &times.device_ns);
+    let summary = |times: &SideTrials, sides: &mut dyn Iterator<Item = &SideRounds>| SideTiming {
+        overhead: overhead(sides),
+        ..summarize(&times.e2e_ns, &times.device_ns)
+    };
     Some(Timing {
         path,
         baseline,
         cache: settings.cache,
-        base: summary(&base),
-        candidate: summary(&candidate),
+        base: summary(&base, &mut measurements.iter().filter_map(|one| one.sides.get(side))),
+        candidate: summary(&candidate, &mut measurements.iter().filter_map(|one| one.sides.last())),
         speedup: combined(&ratios)?,
         device_speedup: on_device.and_then(|ratios| combined(&ratios)),
         bound_ns: Some(bound.as_nanos() as f64),
@@ -153,6 +156,13 @@ pub(crate) fn describe(
         charged_ns: measurements.iter().map(|one| one.charged_ns).max().unwrap_or_default(),
         raw: None,
     })
+}
+
+/// Returns the median overhead of the blocks of a side in several measurements; `None` without blocks.
+fn overhead(parts: &mut dyn Iterator<Item = &SideRounds>) -> Option<f64> {
+    let mut overheads: Vec<f64> = parts.flat_map(SideRounds::overheads).collect();
+    overheads.sort_unstable_by(f64::total_cmp);
+    (!overheads.is_empty()).then(|| quantile(&overheads, 0.5))
 }
 
 /// Returns all rounds of several measurements of a side.

@@ -36,6 +36,7 @@ pub fn summarize(e2e: &Rounds, device: &Rounds) -> SideTiming {
         iqr_ns: quantile(&sorted, 0.75) - quantile(&sorted, 0.25),
         min_ns: quantile(&sorted, 0.0),
         device_median_ns: (!device.is_empty()).then(|| quantile(&device, 0.5)),
+        overhead: None,
     }
 }
 

@@ -194,10 +194,7 @@ impl MeasurementPlan<'_> {
             sample,
         };
         let before = (worker.cpu_use(), own_cpu_use());
-        let sent = Instant::now();
-        worker.send(&request, None, self.deadline)?;
-        let (reply, _) = worker.receive(self.deadline)?;
-        let took = sent.elapsed();
+        let (reply, took) = worker.exchange(&request, self.deadline)?;
         let own = own_cpu_use();
         let waited = |before: Option<CpuUse>, after: Option<CpuUse>| {
             before.zip(after).map_or(Duration::ZERO, |(before, after)| after.since(before).waited)

@@ -190,7 +190,25 @@ impl Worker {
 
     /// Returns the next reply. A reply `failed` is returned as a fault.
     pub(crate) fn receive(&mut self, deadline: Instant) -> Result<(WorkerReply, Option<OwnedFd>), WorkerFault> {
-        match self.channel.receive(deadline) {
+        let received = self.channel.receive(deadline);
+        self.unless_failed(received)
+    }
+
+    /// Sends a request without a descriptor. Returns its reply, and the time between them by the referee's clock.
+    pub(crate) fn exchange(
+        &mut self,
+        request: &WorkerRequest,
+        deadline: Instant,
+    ) -> Result<(WorkerReply, Duration), WorkerFault> {
+        let exchanged = self.channel.exchange(request, deadline);
+        self.unless_failed(exchanged)
+    }
+
+    fn unless_failed<T>(
+        &mut self,
+        received: Result<(WorkerReply, T), ChannelError>,
+    ) -> Result<(WorkerReply, T), WorkerFault> {
+        match received {
             Ok((WorkerReply::Failed(error), _)) => Err(WorkerFault::Failed(Box::new(error))),
             Ok(reply) => Ok(reply),
             Err(error) => Err(self.fault(error)),

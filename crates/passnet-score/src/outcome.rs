@@ -125,7 +125,14 @@ mod tests {
     use super::*;
 
     fn verdict(status: Status, tolerance: Option<i32>, ratio: f64) -> Verdict {
-        let side = SideTiming { trials: 10, median_ns: 1000.0, iqr_ns: 1.0, min_ns: 990.0, device_median_ns: None };
+        let side = SideTiming {
+            trials: 10,
+            median_ns: 1000.0,
+            iqr_ns: 1.0,
+            min_ns: 990.0,
+            device_median_ns: None,
+            overhead: None,
+        };
         let timing = Timing {
             path: ExecutionPath::Direct,
             baseline: Baseline::Eager,

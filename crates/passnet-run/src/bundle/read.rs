@@ -281,7 +281,14 @@ mod tests {
             candidate: side(candidate),
         };
         let trials = 3 * candidate.len() as u64;
-        let summary = |median_ns| SideTiming { trials, median_ns, iqr_ns: 0.0, min_ns: 0.0, device_median_ns: None };
+        let summary = |median_ns| SideTiming {
+            trials,
+            median_ns,
+            iqr_ns: 0.0,
+            min_ns: 0.0,
+            device_median_ns: None,
+            overhead: None,
+        };
         let timing = Timing {
             path: ExecutionPath::Direct,
             baseline: Baseline::Eager,

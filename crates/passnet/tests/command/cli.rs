@@ -91,6 +91,23 @@ fn a_run_is_made_resumed_scored_and_reported() {
 }
 
 #[test]
+fn a_verdict_has_the_overhead_of_the_blocks_of_both_sides() {
+    if !has_torch() {
+        return;
+    }
+    let flags = ["--author", "eager", "--paths", "direct", "--trials", "10", "--json"];
+    // The exit code says whether the times settled, which a busy machine may prevent.
+    let output = passnet(&[&["eval", "suites/demo/gpt2-gelu-tanh"], flags.as_slice()].concat());
+    let evaluation: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let timings = evaluation["verdicts"][0]["timings"].as_array().unwrap();
+    assert!(!timings.is_empty(), "{evaluation}");
+    for side in timings.iter().flat_map(|timing| [&timing["base"], &timing["candidate"]]) {
+        // A worker needs some time for a request and its reply, and its calls need the rest of the block.
+        assert!(side["overhead"].as_f64().is_some_and(|share| 0.0 < share && share < 1.0), "{side}");
+    }
+}
+
+#[test]
 fn one_task_is_evaluated_and_a_miss_says_where() {
     if !has_torch() {
         return;
