@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -170,8 +170,13 @@ def test_a_library_with_other_versions_is_loaded_with_a_warning(
         assert warned[0].filename == __file__
 
 
-@pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="needs setuptools to build a package")
-@pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="needs pip to build a package")
+def is_installed(*names: str) -> bool:
+    """Returns whether packages are installed. `find_spec("pip")` would answer too, but afterwards setuptools cannot be imported any more."""
+    installed = {distribution.name for distribution in importlib.metadata.distributions()}
+    return installed.issuperset(names)
+
+
+@pytest.mark.skipif(not is_installed("pip", "setuptools"), reason="needs pip and setuptools to build a package")
 def test_a_library_is_a_package(library: Path, tmp_path: Path):
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation", "-q", "-w"]
     subprocess.run([*command, str(tmp_path / "wheels"), str(library)], check=True)
