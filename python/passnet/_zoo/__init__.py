@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import functools
 import importlib
 import importlib.util
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,7 @@ __all__ = [
     "MissingLibraryError",
     "Recipe",
     "SpecError",
+    "by_name",
     "listed",
     "named",
     "resolve",
@@ -123,6 +125,25 @@ def named(spec: str, library: str, pattern: str, names: Sequence[str]) -> list[s
     close = difflib.get_close_matches(pattern, names, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(close)}?" if close else f"; {library}:* names all {len(names)}"
     raise SpecError(f"`{spec}`: {library} has no model of this name{hint}")
+
+
+def by_name(
+    spec: str,
+    library: str,
+    pattern: str,
+    names: Sequence[str],
+    build: Callable[[str, BuildOptions], BuiltModel],
+    domain: str,
+    variants: Iterable[str] = (),
+) -> Iterator[Recipe]:
+    """Yields a recipe for each name of a library's models that matches `pattern`. Raises :class:`SpecError` if none matches.
+
+    `build` builds the model of a name. `domain` is the value of ``heuristic_tag``, and `variants` are those that `build` implements.
+    """
+    for name in named(spec, library, pattern, names):
+        metadata = {"source": library, "heuristic_tag": domain, "model_name": name}
+        made = functools.partial(build, name)
+        yield Recipe(f"{library}:{name}", f"{library}/{name}", metadata, made, variants=frozenset(variants))
 
 
 def _lines(path: Path) -> list[str]:

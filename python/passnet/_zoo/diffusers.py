@@ -8,7 +8,7 @@ from typing import Any
 import diffusers
 import torch
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, by_name
 
 _BLOCKS = ("DownBlock2D", "AttnDownBlock2D"), ("AttnUpBlock2D", "UpBlock2D")
 
@@ -106,17 +106,12 @@ _MODELS: dict[str, tuple[str, dict[str, Any], _Inputs]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name matches `pattern`."""
-    for name in named(spec, "diffusers", pattern, list(_MODELS)):
-        kind, configuration, _ = _MODELS[name]
-        metadata = {"source": "diffusers", "heuristic_tag": "computer_vision", "model_name": name}
-        metadata |= {"model_class": kind, "configuration": configuration}
-        yield Recipe(
-            f"diffusers:{name}", f"diffusers/{name}", metadata, lambda options, name=name: _build(name, options)
-        )
+    """Returns the models whose name matches `pattern`."""
+    return by_name(spec, "diffusers", pattern, list(_MODELS), _build, "computer_vision")
 
 
 def _build(name: str, _options: BuildOptions) -> BuiltModel:
     kind, configuration, inputs = _MODELS[name]
     model = getattr(diffusers, kind)(**configuration)
-    return BuiltModel(model, [Call("diffusion", (), inputs())])
+    metadata = {"model_class": kind, "configuration": configuration}
+    return BuiltModel(model, [Call("diffusion", (), inputs())], metadata)

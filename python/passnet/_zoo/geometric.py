@@ -7,7 +7,6 @@ without elements.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 from torch_geometric import nn
 from torch_geometric.nn import models
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, by_name
 
 # Numbers of nodes, directed edges, features of a node, hidden features, classes and atoms.
 _NODES, _EDGES, _FEATURES, _HIDDEN, _CLASSES, _ATOMS = 34, 156, 16, 64, 7, 12
@@ -123,11 +122,8 @@ _MODELS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name matches `pattern`."""
-    for name in named(spec, "torch_geometric", pattern, list(_MODELS)):
-        metadata = {"source": "torch_geometric", "heuristic_tag": "other", "model_name": name}
-        build = functools.partial(_build, name)
-        yield Recipe(f"torch_geometric:{name}", f"torch_geometric/{name}", metadata, build)
+    """Returns the models whose name matches `pattern`."""
+    return by_name(spec, "torch_geometric", pattern, list(_MODELS), _build, "other")
 
 
 def _build(name: str, _options: BuildOptions) -> BuiltModel:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 import segmentation_models_pytorch as smp
 import torch
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, by_name
 
 _ARCHITECTURES = (
     *("DeepLabV3", "DeepLabV3Plus", "FPN", "Linknet", "MAnet", "PAN"),
@@ -42,12 +41,8 @@ _SIZE = 224
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name, such as ``Unet-resnet18``, matches `pattern`."""
-    library = "segmentation_models_pytorch"
-    for name in named(spec, library, pattern, list(_MODELS)):
-        metadata = {"source": library, "heuristic_tag": "computer_vision", "model_name": name}
-        build = functools.partial(_build, name)
-        yield Recipe(f"{library}:{name}", f"{library}/{name}", metadata, build, variants=frozenset({"size"}))
+    """Returns the models whose name, such as ``Unet-resnet18``, matches `pattern`."""
+    return by_name(spec, "segmentation_models_pytorch", pattern, list(_MODELS), _build, "computer_vision", ("size",))
 
 
 def _build(name: str, options: BuildOptions) -> BuiltModel:

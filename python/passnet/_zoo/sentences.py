@@ -7,13 +7,12 @@ recipe calls the transformer as this module does.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, SpecError, huggingface, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, SpecError, by_name, huggingface
 
 try:
     from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling
@@ -82,12 +81,8 @@ class _Sentences(torch.nn.Module):
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name matches `pattern`."""
-    library = "sentence_transformers"
-    for name in named(spec, library, pattern, list(_MODELS)):
-        metadata = {"source": library, "heuristic_tag": "nlp", "model_name": name}
-        build = functools.partial(_build, name)
-        yield Recipe(f"{library}:{name}", f"{library}/{name}", metadata, build, variants=frozenset({"length"}))
+    """Returns the models whose name matches `pattern`."""
+    return by_name(spec, "sentence_transformers", pattern, list(_MODELS), _build, "nlp", ("length",))
 
 
 def _build(name: str, options: BuildOptions) -> BuiltModel:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 import timm
 import torch
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, by_name
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name matches `pattern`."""
-    for name in named(spec, "timm", pattern, timm.list_models()):
-        metadata = {"source": "timm", "heuristic_tag": "computer_vision", "model_name": name}
-        build = functools.partial(_build, name)
-        yield Recipe(f"timm:{name}", f"timm/{name}", metadata, build, variants=frozenset({"size"}))
+    """Returns the models whose name matches `pattern`."""
+    return by_name(spec, "timm", pattern, timm.list_models(), _build, "computer_vision", ("size",))
 
 
 def _build(name: str, options: BuildOptions) -> BuiltModel:

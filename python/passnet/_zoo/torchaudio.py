@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torchaudio import models
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, by_name
 
 
 def _wave(channels: int | None = None) -> Callable[[], tuple[Any, ...]]:
@@ -38,12 +38,8 @@ _MODELS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name matches `pattern`."""
-    for name in named(spec, "torchaudio", pattern, list(_MODELS)):
-        metadata = {"source": "torchaudio", "heuristic_tag": "audio", "model_name": name}
-        yield Recipe(
-            f"torchaudio:{name}", f"torchaudio/{name}", metadata, lambda options, name=name: _build(name, options)
-        )
+    """Returns the models whose name matches `pattern`."""
+    return by_name(spec, "torchaudio", pattern, list(_MODELS), _build, "audio")
 
 
 def _build(name: str, _options: BuildOptions) -> BuiltModel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 from torchvision import models
 
-from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, named
+from passnet._zoo import BuildOptions, BuiltModel, Call, Recipe, by_name
 
 # Modules of models for one size of image: the parameter for the size, and its value for images of N x N pixels.
 _SIZED: dict[str, tuple[str, Callable[[int], Any]]] = {
@@ -20,11 +19,8 @@ _SIZED: dict[str, tuple[str, Callable[[int], Any]]] = {
 
 
 def recipes(spec: str, pattern: str) -> Iterator[Recipe]:
-    """Yields the models whose name matches `pattern`."""
-    for name in named(spec, "torchvision", pattern, models.list_models()):
-        metadata = {"source": "torchvision", "heuristic_tag": "computer_vision", "model_name": name}
-        build = functools.partial(_build, name)
-        yield Recipe(f"torchvision:{name}", f"torchvision/{name}", metadata, build, variants=frozenset({"size"}))
+    """Returns the models whose name matches `pattern`."""
+    return by_name(spec, "torchvision", pattern, models.list_models(), _build, "computer_vision", ("size",))
 
 
 def _build(name: str, options: BuildOptions) -> BuiltModel:
