@@ -165,10 +165,14 @@ class Worker:
         return self.request("call", set=number, seed=seed, watch=watch)
 
     def time(self, **settings: Any) -> dict[str, Any]:
-        """Times what `pools` sent."""
+        """Times what `pools` sent. Lets the calls begin as soon as the worker is ready."""
         calls = {"warmup": 2, "trials": 5, "calls": 1, "windows": self.windows}
         defaults = {**calls, "overwrite": True, "cache": "warm", "restore": False, "seed": 0}
-        return self.request("time", **{**defaults, **settings})
+        armed = self.request("time", **{**defaults, **settings})
+        if armed["type"] != "armed":
+            return armed
+        ended = self.request("go")
+        return self.receive()[0] if ended == {"type": "ended"} else ended
 
     def tensor(self, layout: dict[str, Any]) -> torch.Tensor:
         """A tensor of the block that came with the last reply."""

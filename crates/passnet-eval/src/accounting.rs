@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use passnet_record::{SideTrials, TimedBlock};
 
-use crate::schedule::BlockPlan;
+use crate::{gated::BlockTimes, schedule::BlockPlan};
 
 /// Untimed time of a block that is accepted in addition to what the baseline explains.
 const UNEXPLAINED_SLACK: Duration = Duration::from_micros(500);
@@ -21,8 +21,7 @@ const UNCHARGED_FETCH: Duration = Duration::from_micros(200);
 /// Times of a block, as the referee measures them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeenBlock {
-    /// Time from the first byte of the request to the last byte of the reply.
-    pub(crate) took: Duration,
+    pub(crate) times: BlockTimes,
     /// Time in which threads of the worker or of the referee were ready to run but waited for a CPU, summed over threads. On a busy
     /// machine, a reply may wait for a few milliseconds before it is read.
     pub(crate) waited: Duration,
@@ -41,10 +40,13 @@ pub(crate) struct HiddenTime {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SideRounds {
     pub(crate) times: SideTrials,
-    /// Time of each block, by the referee's clock.
-    took: Vec<Duration>,
-    /// Part of `took` before and after the block by the worker's clock: the request, the reply, and the worker's work for them.
+    /// Time of each block that the referee's clock saw before and after the block by the worker's clock: the request, the reply, and the
+    /// worker's work for them.
     around: Vec<Duration>,
+    /// Sum of the gated times of all blocks, by the referee's clock.
+    gated: Duration,
+    /// Overhead of each block ([`Self::overheads`]).
+    overheads: Vec<f64>,
     /// Time of each block, by the referee's clock, that trials and warm-up do not account for.
     unexplained: Vec<Duration>,
     /// Waits for a CPU in each block.
@@ -69,17 +71,19 @@ impl SideRounds {
         seen: SeenBlock,
         check_clock: bool,
     ) -> Result<(), String> {
-        let took = seen.took;
+        let BlockTimes { whole, gated } = seen.times;
         // Overwriting is work of the referee, and only some candidates need it, so it is not charged.
         let overwriting = Duration::from_nanos(timed.overwriting_ns);
-        let measured = check_times(&timed, plan, if check_clock { took } else { Duration::MAX })?;
+        let measured = check_times(&timed, plan, if check_clock { gated } else { Duration::MAX })?;
         let calls = measured.mul_f64(plan.all() as f64 / plan.timed().max(1) as f64);
-        self.took.push(took);
-        self.around.push(took.saturating_sub(Duration::from_nanos(timed.total_ns)));
-        self.unexplained.push(took.saturating_sub(calls).saturating_sub(overwriting));
+        let total = Duration::from_nanos(timed.total_ns);
+        self.around.push(whole.saturating_sub(total));
+        self.gated += gated;
+        self.overheads.push(gated.saturating_sub(total).as_secs_f64() / gated.as_secs_f64().max(1e-9));
+        self.unexplained.push(whole.saturating_sub(calls).saturating_sub(overwriting));
         self.waited.push(seen.waited);
         self.made.push(plan.all());
-        self.calls += calls.min(took);
+        self.calls += calls.min(whole);
         self.times.e2e_ns.push(timed.e2e_ns);
         if !timed.device_ns.is_empty() {
             self.times.device_ns.push(timed.device_ns);
@@ -91,8 +95,9 @@ impl SideRounds {
     pub(crate) fn extend(&mut self, other: &Self) {
         self.times.e2e_ns.extend_from_slice(&other.times.e2e_ns);
         self.times.device_ns.extend_from_slice(&other.times.device_ns);
-        self.took.extend_from_slice(&other.took);
         self.around.extend_from_slice(&other.around);
+        self.gated += other.gated;
+        self.overheads.extend_from_slice(&other.overheads);
         self.unexplained.extend_from_slice(&other.unexplained);
         self.waited.extend_from_slice(&other.waited);
         self.made.extend_from_slice(&other.made);
@@ -105,9 +110,14 @@ impl SideRounds {
         self.fetched.push(took);
     }
 
-    /// Returns the share of each block's time, by the referee's clock, before and after the block by the worker's clock.
+    /// Returns the sum of the times from `go` to `ended`.
+    pub(crate) fn gated(&self) -> Duration {
+        self.gated
+    }
+
+    /// Returns the share of each block's gated time in which the worker's clock does not run.
     pub(crate) fn overheads(&self) -> impl Iterator<Item = f64> {
-        self.around.iter().zip(&self.took).map(|(around, took)| around.as_secs_f64() / took.as_secs_f64().max(1e-9))
+        self.overheads.iter().copied()
     }
 
     /// Returns the untimed time between the calls of a block, per call, in nanoseconds.
@@ -209,7 +219,6 @@ mod tests {
 
     fn side(unexplained_us: &[u64], calls_us: u64) -> SideRounds {
         SideRounds {
-            took: vec![Duration::from_micros(10_000); unexplained_us.len()],
             around: vec![Duration::ZERO; unexplained_us.len()],
             unexplained: unexplained_us.iter().map(|&us| Duration::from_micros(us)).collect(),
             waited: vec![Duration::ZERO; unexplained_us.len()],
@@ -279,15 +288,17 @@ mod tests {
             overwriting_ns: 500,
             samples: Vec::new(),
         };
-        let entered = |took_ns: u64, check_clock: bool| {
+        let entered = |gated_ns: u64, check_clock: bool| {
             let mut rounds = SideRounds::default();
-            let seen = SeenBlock { took: Duration::from_nanos(took_ns), waited: Duration::ZERO };
+            let (whole, gated) = (Duration::from_nanos(gated_ns + 1000), Duration::from_nanos(gated_ns));
+            let seen = SeenBlock { times: BlockTimes { whole, gated }, waited: Duration::ZERO };
             rounds.enter(block.clone(), plan(3, 1), seen, check_clock).map(|()| rounds)
         };
-        let overheads = |took_ns, check_clock| entered(took_ns, check_clock).unwrap().overheads().collect::<Vec<_>>();
+        let overheads = |gated_ns, check_clock| entered(gated_ns, check_clock).unwrap().overheads().collect::<Vec<_>>();
         assert_eq!(overheads(8000, true), [0.25]);
-        // The time around the block is a part of the time that may be charged.
-        assert_eq!(entered(8000, true).unwrap().unexplained, [Duration::from_nanos(4500)]);
+        // All time around the block is a part of the time that may be charged, also before `go` and after `ended`.
+        assert_eq!(entered(8000, true).unwrap().unexplained, [Duration::from_nanos(5500)]);
+        assert_eq!(entered(8000, true).unwrap().around, [Duration::from_nanos(3000)]);
         assert_eq!(overheads(6000, true), [0.0]);
         assert!(entered(5000, true).is_err());
         assert_eq!(overheads(5000, false), [0.0]);

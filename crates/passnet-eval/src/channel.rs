@@ -4,7 +4,7 @@ use std::{
     io,
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rustix::{
@@ -64,25 +64,11 @@ impl Channel {
         descriptor: Option<BorrowedFd<'_>>,
         deadline: Instant,
     ) -> Result<(), ChannelError> {
-        self.send_frame(&frame(message)?, descriptor, deadline)
+        self.send_frame(&Self::frame(message)?, descriptor, deadline)
     }
 
-    /// Sends a request and receives its reply. Also returns the time from the first byte of the request to the last byte of the reply,
-    /// without the time to write and to read JSON. The reply is complete before the clock stops, so no work of the other side is missed.
-    pub(crate) fn exchange<M: DeserializeOwned>(
-        &self,
-        request: &impl Serialize,
-        deadline: Instant,
-    ) -> Result<(M, Duration), ChannelError> {
-        let frame = frame(request)?;
-        let begin = Instant::now();
-        self.send_frame(&frame, None, deadline)?;
-        let (body, _) = self.receive_frame(deadline)?;
-        let took = begin.elapsed();
-        Ok((parse(&body)?, took))
-    }
-
-    fn send_frame(
+    /// Sends a frame that [`Self::frame`] returned. `descriptor` is sent with the first byte.
+    pub(crate) fn send_frame(
         &self,
         frame: &[u8],
         descriptor: Option<BorrowedFd<'_>>,
@@ -113,10 +99,11 @@ impl Channel {
     /// Receives one message, and the descriptor if one came with the message.
     pub(crate) fn receive<M: DeserializeOwned>(&self, deadline: Instant) -> Result<(M, Option<OwnedFd>), ChannelError> {
         let (body, descriptor) = self.receive_frame(deadline)?;
-        Ok((parse(&body)?, descriptor))
+        Ok((Self::parse(&body)?, descriptor))
     }
 
-    fn receive_frame(&self, deadline: Instant) -> Result<(Vec<u8>, Option<OwnedFd>), ChannelError> {
+    /// Receives the body of one frame, and the descriptor if one came with the frame.
+    pub(crate) fn receive_frame(&self, deadline: Instant) -> Result<(Vec<u8>, Option<OwnedFd>), ChannelError> {
         let mut descriptor = None;
         let mut head = [0; 4];
         self.fill(&mut head, &mut descriptor, deadline)?;
@@ -165,6 +152,23 @@ impl Channel {
         Ok(())
     }
 
+    /// Returns the frame of a message.
+    pub(crate) fn frame(message: &impl Serialize) -> Result<Vec<u8>, ChannelError> {
+        let mut frame = vec![0; 4];
+        serde_json::to_writer(&mut frame, message).map_err(io::Error::from)?;
+        let length = frame.len() - 4;
+        if length > MAX_FRAME_BYTES {
+            return Err(ChannelError::Malformed(format!("a message of {length} bytes is too long to send")));
+        }
+        frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        Ok(frame)
+    }
+
+    /// Returns the message in the body of a frame.
+    pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ChannelError> {
+        serde_json::from_slice(body).map_err(|error| ChannelError::Malformed(error.to_string()))
+    }
+
     fn wait(&self, events: PollFlags, deadline: Instant) -> Result<(), ChannelError> {
         let rest = deadline.saturating_duration_since(Instant::now());
         if rest.is_zero() {
@@ -179,23 +183,6 @@ impl Channel {
     }
 }
 
-/// Returns the frame of a message.
-fn frame(message: &impl Serialize) -> Result<Vec<u8>, ChannelError> {
-    let mut frame = vec![0; 4];
-    serde_json::to_writer(&mut frame, message).map_err(io::Error::from)?;
-    let length = frame.len() - 4;
-    if length > MAX_FRAME_BYTES {
-        return Err(ChannelError::Malformed(format!("a message of {length} bytes is too long to send")));
-    }
-    frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
-    Ok(frame)
-}
-
-/// Returns the message in the body of a frame.
-fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ChannelError> {
-    serde_json::from_slice(body).map_err(|error| ChannelError::Malformed(error.to_string()))
-}
-
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -207,7 +194,7 @@ mod tests {
     use std::{
         io::{Read as _, Write as _},
         os::unix::net::UnixStream,
-        thread,
+        time::Duration,
     };
 
     use super::*;
@@ -228,27 +215,6 @@ mod tests {
         assert!(descriptor.is_some());
         let (message, descriptor) = theirs.receive::<i32>(soon()).unwrap();
         assert_eq!((message, descriptor.is_none()), (7, true));
-    }
-
-    #[test]
-    fn an_exchange_takes_until_the_last_byte_of_the_reply() {
-        let (ours, theirs) = Channel::pair().unwrap();
-        let other = thread::spawn(move || {
-            let channel = Channel(theirs);
-            let (request, _) = channel.receive::<String>(Instant::now() + Duration::from_secs(10)).unwrap();
-            let mut stream = UnixStream::from(channel.0);
-            // The length and the first byte come early, the rest late: a worker cannot stop the clock before its work is done.
-            stream.write_all(&[2, 0, 0, 0, b'4']).unwrap();
-            let begin = Instant::now();
-            thread::sleep(Duration::from_millis(30));
-            let slept = begin.elapsed();
-            stream.write_all(b"2").unwrap();
-            (request, slept)
-        });
-        let (reply, took) = ours.exchange::<i32>(&"time", Instant::now() + Duration::from_secs(10)).unwrap();
-        let (request, slept) = other.join().unwrap();
-        assert_eq!((reply, request.as_str()), (42, "time"));
-        assert!(took >= slept, "{took:?} {slept:?}");
     }
 
     #[test]

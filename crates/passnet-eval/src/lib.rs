@@ -47,6 +47,7 @@ mod evaluation;
 mod failing_part;
 mod failure;
 mod fingerprint;
+mod gated;
 mod integrity;
 mod judge;
 mod launcher;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use passnet_inputs::Stream;
 use passnet_record::{CacheMode, Mode, RunSettings};
 
-/// Intended total time of the calls of a block. A request, its reply and the worker's work for them take about 0.2 ms in addition. Both
-/// sides have this overhead, and no trial contains it. Blocks of 20 ms would make it less than 1 %, but evaluations of fast graphs would
-/// take about ten times as long.
+/// Intended total time of the calls of a block.
 const BLOCK: Duration = Duration::from_millis(2);
+/// Intended total time of a block of the faster side, with the untimed work between its calls. Signals between the referee and the worker
+/// take 20 to 60 us, which is about 1 % of this time.
+const WHOLE_BLOCK: Duration = Duration::from_millis(5);
 /// Largest total time of the calls of a block of the slowest side, while a trial has several calls.
 const LONGEST_BLOCK: Duration = Duration::from_millis(40);
 /// Share of blocks whose kept outputs are compared.
@@ -78,6 +79,8 @@ fn more(word: u64, settings: &RunSettings) -> u32 {
 pub(crate) struct CallTimes {
     pub(crate) fastest: Duration,
     pub(crate) slowest: Duration,
+    /// Duration of a call with the untimed work around it, of the side where this is shorter.
+    pub(crate) with_work: Duration,
 }
 
 /// Returns the plans of the blocks of all rounds, for at most `most` calls. `call` is the duration of a call, `output_bytes` the number
@@ -95,7 +98,8 @@ pub(crate) fn blocks(
     let fits = most.saturating_sub(least_calls(settings)) / (u64::from(rounds) * u64::from(base)) + 1;
     let within = |time: Duration, call: Duration| time.as_nanos() / (call.as_nanos().max(1) * u128::from(base)) + 1;
     // A slow side, such as a kernel in an interpreter, must not take minutes because the other side is fast.
-    let wanted = within(BLOCK, call.fastest).min(within(LONGEST_BLOCK, call.slowest));
+    let wanted = within(BLOCK, call.fastest).max(within(WHOLE_BLOCK, call.with_work));
+    let wanted = wanted.min(within(LONGEST_BLOCK, call.slowest));
     // With a cold cache, each call is a separate trial. The published harness always has one call per trial.
     let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
     let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
@@ -130,13 +134,14 @@ mod tests {
 
     /// Sides of the same speed.
     fn alike(call: Duration) -> CallTimes {
-        CallTimes { fastest: call, slowest: call }
+        CallTimes { fastest: call, slowest: call, with_work: call }
     }
 
     #[test]
     fn a_slow_side_is_not_called_as_often_as_a_fast_one_could_be() {
         let settings = settings::sound(Device::Cpu);
-        let call = CallTimes { fastest: Duration::from_micros(2), slowest: Duration::from_millis(30) };
+        let [fastest, slowest] = [Duration::from_micros(2), Duration::from_millis(30)];
+        let call = CallTimes { fastest, slowest, with_work: fastest };
         assert!(blocks(&settings, 1, call, 0, 8192).iter().all(|plan| plan.calls == 1));
     }
     use crate::settings;

@@ -145,7 +145,7 @@ impl MeasurementPlan<'_> {
 
     /// Runs the first block of each side. Returns the duration of a call of the fastest and the slowest side.
     fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<CallTimes, SideFault> {
-        let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO };
+        let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO, with_work: Duration::MAX };
         for side in 0..workers.len() {
             let of_side = |fault| SideFault { side, fault };
             settle(workers, side);
@@ -154,7 +154,11 @@ impl MeasurementPlan<'_> {
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
             times.sort_unstable_by(f64::total_cmp);
             let median = Duration::from_nanos(quantile(&times, 0.5) as u64);
-            call = CallTimes { fastest: call.fastest.min(median), slowest: call.slowest.max(median) };
+            call = CallTimes {
+                fastest: call.fastest.min(median),
+                slowest: call.slowest.max(median),
+                with_work: call.with_work.min(sized.rounds.gated() / plan.all().max(1) as u32),
+            };
         }
         Ok(call)
     }
@@ -194,7 +198,7 @@ impl MeasurementPlan<'_> {
             sample,
         };
         let before = (worker.cpu_use(), own_cpu_use());
-        let (reply, took) = worker.exchange(&request, self.deadline)?;
+        let (reply, times) = worker.run_block(&request, self.deadline)?;
         let own = own_cpu_use();
         let waited = |before: Option<CpuUse>, after: Option<CpuUse>| {
             before.zip(after).map_or(Duration::ZERO, |(before, after)| after.since(before).waited)
@@ -207,7 +211,7 @@ impl MeasurementPlan<'_> {
         }
         (side.kept, side.kept_call) = (std::mem::take(&mut timed.kept), timed.kept_call);
         side.samples = std::mem::take(&mut timed.samples);
-        let seen = SeenBlock { took, waited };
+        let seen = SeenBlock { times, waited };
         side.rounds.enter(timed, plan, seen, self.check_clock).map_err(WorkerFault::Broken)
     }
 

@@ -18,6 +18,7 @@ use rustix::{
 use crate::{
     block::SentBlock,
     channel::{Channel, ChannelError},
+    gated::{self, BlockTimes},
     resource_watch::{Excess, WorkerLimits},
     tree::{self, CpuUse},
     zygote::{WorkerExit, Zygote, tail},
@@ -194,13 +195,13 @@ impl Worker {
         self.unless_failed(received)
     }
 
-    /// Sends a request without a descriptor. Returns its reply, and the time between them by the referee's clock.
-    pub(crate) fn exchange(
+    /// Runs a block of timed calls. Returns the reply, and the times of the block by the referee's clock.
+    pub(crate) fn run_block(
         &mut self,
         request: &WorkerRequest,
         deadline: Instant,
-    ) -> Result<(WorkerReply, Duration), WorkerFault> {
-        let exchanged = self.channel.exchange(request, deadline);
+    ) -> Result<(WorkerReply, BlockTimes), WorkerFault> {
+        let exchanged = gated::exchange(&self.channel, request, deadline);
         self.unless_failed(exchanged)
     }
 

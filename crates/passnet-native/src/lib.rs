@@ -4,6 +4,7 @@
 //! - [`cuda`]: the functions of the CUDA driver that timing and launches need, loaded at run time from the user's driver.
 //! - [`cache`]: size of the last-level cache and a sweep that empties it.
 //! - [`census`]: number of kernels that a pass has launched, and a switch that makes kernels do nothing.
+//! - [`gate`]: shows the beginning and the end of a block of calls to another process.
 //! - [`heap`]: overwrites free memory of the allocator between timed calls.
 //! - [`input_memory`]: memory for the inputs of timed calls, whose margins show stray writes.
 //! - [`kernel_code`]: loads code of native kernels from judged objects.
@@ -27,6 +28,7 @@
 pub mod cache;
 pub mod census;
 pub mod cuda;
+pub mod gate;
 pub mod heap;
 pub mod input_memory;
 pub mod kernel_code;

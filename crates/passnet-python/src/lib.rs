@@ -9,6 +9,7 @@
 //! ```
 
 mod author;
+mod clock_gate;
 mod confine;
 mod contents;
 mod device_timer;

@@ -5,7 +5,7 @@ use passnet_native::{
     cuda,
     kernel_code::{GuardPlace, set_side},
     random::random_word,
-    timing::{BlockCalls, TimedCall, time_block},
+    timing::{Block, BlockCalls, TimedCall, time_block},
     violations,
 };
 use passnet_record::ContentId;
@@ -17,6 +17,7 @@ use pyo3::{
 };
 
 use crate::{
+    clock_gate::ClockGate,
     contents::ContentSource,
     device_timer::DeviceTimer,
     errors::cuda_error,
@@ -65,6 +66,25 @@ impl PyCalls<'_> {
             }
             self.temporaries.count_since(mark);
         }
+    }
+}
+
+impl<'py> PyCalls<'py> {
+    /// Returns what [`time_calls`] returns.
+    fn reply(self, block: Block) -> PyResult<Bound<'py, PyDict>> {
+        let py = self.callable.py();
+        let reply = PyDict::new(py);
+        reply.set_item("e2e_ns", block.e2e)?;
+        reply.set_item("device_ns", block.device)?;
+        reply.set_item("total_ns", block.total)?;
+        reply.set_item("overwriting_ns", self.temporaries.ns())?;
+        reply.set_item("kept_call", block.kept)?;
+        reply.set_item("set", self.kept_set)?;
+        reply.set_item("result", self.kept)?;
+        reply.set_item("kept", self.digests)?;
+        let gather = self.device.as_ref().and_then(|device| device.gather.as_ref());
+        reply.set_item("samples", self.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py, gather))?)?;
+        Ok(reply)
     }
 }
 
@@ -212,13 +232,14 @@ fn digest(value: &Bound<'_, PyAny>) -> String {
 /// `None` if a call returns all tensors that it allocates. `memories`: memory of each set of inputs in host memory, whose margins show
 /// stray writes. `sample`: rule for
 /// the elements of outputs to sample. `guards`: true to make one more call, whose C++ kernels are guarded ([`GuardPlace::Hidden`]), in every
-/// block, before a timed call that is drawn with random numbers of the operating system.
+/// block, before a timed call that is drawn with random numbers of the operating system. `gate`: socket over which the referee sees the
+/// beginning and the end of the calls (`docs/reference/worker-protocol.md`).
 ///
 /// Returns a dictionary: `e2e_ns` and `device_ns` (means of the calls of each trial), `total_ns`, `overwriting_ns` (part of `total_ns`
 /// for unused results, released memory, guarded calls, and samples on a device), `kept_call` (number of the kept timed call), `set` (its
 /// set of arguments), `result`, `kept` (content ids of the values of `result`), and `samples` (the sampled elements).
 #[pyfunction]
-#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, device, cold, restore, overwrites, allocations = None, sample = None, guards = false, memories = Vec::new()))]
+#[pyo3(signature = (callable, arguments, sources, warmup, trials, calls, *, device, cold, restore, overwrites, allocations = None, sample = None, guards = false, memories = Vec::new(), gate = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(super) fn time_calls<'py>(
     callable: Bound<'py, PyAny>,
@@ -235,8 +256,9 @@ pub(super) fn time_calls<'py>(
     sample: Option<RequestedRule>,
     guards: bool,
     memories: Vec<PyRef<'py, InputMemory>>,
+    gate: Option<i32>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, allocations) = (callable.py(), allocations.filter(|_| overwrites));
+    let allocations = allocations.filter(|_| overwrites);
     if arguments.is_empty() || sources.iter().any(|source| source.places.len() != arguments.len()) {
         return Err(PyValueError::new_err("no arguments to call with, or a source without a place in each of them"));
     }
@@ -262,18 +284,14 @@ pub(super) fn time_calls<'py>(
         guards: guards && is_on_host,
         memories,
     };
-    let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
-    let end = subject.temporaries.end();
-    let reply = PyDict::new(py);
-    reply.set_item("e2e_ns", block.e2e)?;
-    reply.set_item("device_ns", block.device)?;
-    reply.set_item("total_ns", block.total + end)?;
-    reply.set_item("overwriting_ns", subject.temporaries.ns())?;
-    reply.set_item("kept_call", block.kept)?;
-    reply.set_item("set", subject.kept_set)?;
-    reply.set_item("result", subject.kept)?;
-    reply.set_item("kept", subject.digests)?;
-    let gather = subject.device.as_ref().and_then(|device| device.gather.as_ref());
-    reply.set_item("samples", subject.samples.map_or_else(|| Ok(Vec::new()), |samples| samples.reply(py, gather))?)?;
-    Ok(reply)
+    let mut run = || {
+        let block = time_block(&mut subject, BlockCalls { warmup, trials, calls })?;
+        Ok::<_, PyErr>((block, subject.temporaries.end()))
+    };
+    let (mut block, end) = match gate {
+        Some(socket) => ClockGate::new(socket)?.around(&mut run)?,
+        None => run()?,
+    };
+    block.total += end;
+    subject.reply(block)
 }

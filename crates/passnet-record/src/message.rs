@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Version of the exchange. A worker with another version is refused.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;
 
 /// Description of a fork server that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ pub struct Watch {
     pub spoil: bool,
 }
 
-/// Request of the referee to a worker. Each request has one reply.
+/// Request of the referee to a worker. Each request has one reply, except [`WorkerRequest::Go`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkerRequest {
@@ -198,7 +198,8 @@ pub enum WorkerRequest {
         /// One per parameter of the graph, in order.
         pools: Vec<Pool>,
     },
-    /// Timed calls, each with a separate content.
+    /// Timed calls, each with a separate content. The worker sends [`WorkerReply::Armed`] when all is ready, waits for
+    /// [`WorkerRequest::Go`], makes the calls, sends [`WorkerReply::Ended`], and then its reply.
     Time {
         /// Windows of each pool. Call `i` of the block uses window number `(start + i * step) % windows`.
         windows: Vec<Windows>,
@@ -220,6 +221,8 @@ pub enum WorkerRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sample: Option<SampleRule>,
     },
+    /// Begin the calls of `Time`. There is no reply.
+    Go,
     /// Return the outputs of the timed call that was kept: `kept_call` of the last `Timed`.
     Fetch,
     /// One call under PyTorch's profiler, for authors of passes. It does not affect a verdict.
@@ -268,6 +271,10 @@ pub enum WorkerReply {
     Done,
     /// Reply to `Call`, `Fetch`. The descriptor of the block with the values is sent with this frame, unless `nbytes` is 0.
     Outputs(Outputs),
+    /// The calls of `Time` begin as soon as `Go` arrives.
+    Armed,
+    /// The calls of `Time` are over.
+    Ended,
     /// Reply to `Time`.
     Timed(TimedBlock),
     /// Reply to `Profile`.

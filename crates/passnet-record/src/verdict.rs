@@ -75,8 +75,9 @@ pub struct SideTiming {
     /// Median time between device events around the call; `None` on a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_median_ns: Option<f64>,
-    /// Overhead of a block: the share of its time, by the referee's clock, that the request, the reply and the worker's work for them take.
-    /// It is the median over the blocks. The times of this record do not contain it. It is absent in older logs.
+    /// Overhead of a block: the share of its time, by the referee's clock between the signals for its beginning and its end, in which the
+    /// worker's clock does not run. It is the median over the blocks. The times of this record do not contain it. It is absent in older
+    /// logs. Logs of protocol 9 count the request, the reply and the worker's work for them as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<f64>,
 }

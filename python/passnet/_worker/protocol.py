@@ -9,7 +9,7 @@ import socket
 import struct
 from typing import Any
 
-VERSION = 9
+VERSION = 10
 MAX_FRAME_BYTES = 64 << 20
 
 _LENGTH = struct.Struct("<I")

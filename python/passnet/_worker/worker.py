@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
-import json
 import os
 import resource
 import socket
@@ -21,7 +20,7 @@ from passnet._monitor import allocations, census, intercept
 from passnet._passes import wire
 from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import Rewriting, rewrite
-from passnet._worker import errors, libraries, protocol, tensors, triton_interpreter
+from passnet._worker import errors, libraries, patterns, protocol, tensors, triton_interpreter
 from passnet._worker.pools import Pools, let_go
 from passnet._worker.static_weights import StaticWeights
 from passnet.kernels._device_code import judge_triton
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
     """Answers requests until the end of the stream."""
-    worker = Worker()
+    worker = Worker(sock.fileno())
     protocol.send(sock, {"type": "ready", "pid": os.getpid(), "sandbox": sandbox})
     while (frame := protocol.receive(sock)) is not None:
         message, descriptor = frame
@@ -54,9 +53,13 @@ def serve(sock: socket.socket, sandbox: dict[str, str]) -> None:
 
 
 class Worker:
-    """The graph, the candidate and the inputs of this process."""
+    """The graph, the candidate and the inputs of this process.
 
-    def __init__(self) -> None:
+    `gate` is the socket over which the referee sees the beginning and the end of timed calls; `None` without a referee.
+    """
+
+    def __init__(self, gate: int | None = None) -> None:
+        self.gate = gate
         self.stage = "protocol"
         self.device = torch.device("cpu")
         self.callable: Callable[..., Any] | None = None
@@ -118,26 +121,14 @@ class Worker:
                 return self.usage(), None
             case {"type": "patterns", "dir": path, "device": device}:
                 _native.judge_kernels(message.get("judge_kernels", True))
-                return self.patterns(path, device), None
+                self.stage = "import"
+                return {"type": "patterns", "patterns": patterns.of_directory(path, torch.device(device))}, None
             case {"type": "probe", "attempt": attempt, "argument": argument}:
                 # Imported here, because evaluations do not need it.
                 from passnet._worker import probe
 
                 return probe.run(attempt, argument), None
         raise protocol.ProtocolError(f"unknown or incomplete request `{message['type']}`")
-
-    def patterns(self, path: str, device: str) -> dict[str, Any]:
-        """Returns the pattern of each pass of a directory, both in canonical form and as it was traced."""
-        if torch.device(device).type == "cpu":
-            triton_interpreter.enable()
-        self.stage = "import"
-        passes = PassDirectory.load(path).passes
-        patterns: list[dict[str, Any]] = []
-        for rule in passes:
-            patterns.append({"name": rule.name, "graph": json.loads(rule.canonical.text)})
-            with contextlib.suppress(wire.WireError):
-                patterns[-1]["written"] = wire.from_graph(rule.pattern)
-        return {"type": "patterns", "patterns": patterns}
 
     def forget_last_call(self) -> None:
         if self.last is not None:
@@ -337,6 +328,7 @@ class Worker:
                     sample=message.get("sample"),
                     guards=message["overwrite"] and self.rewriting is not None,
                     memories=pools.memories() if message["overwrite"] else [],
+                    gate=self.gate,
                 )
         finally:
             gc.enable()
