@@ -35,7 +35,7 @@ STEPS = (
     "compile_ahead",
     "_verify",
     "_in_parts",
-    "_faster",
+    "faster",
     "_graphed",
 )
 

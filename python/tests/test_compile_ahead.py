@@ -12,7 +12,7 @@ import torch
 
 from passnet import _native, kernels
 from passnet._backend.ahead import Ahead, _long_first, _Task, launches_of
-from passnet._backend.regions import kind_of
+from passnet._backend.kinds import kind_of
 
 
 class Jit:

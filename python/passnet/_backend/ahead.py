@@ -22,7 +22,8 @@ from passnet import _native
 from passnet._backend import triton_ready
 from passnet._backend.binding import unchecked_replacement
 from passnet._backend.forked import Forked
-from passnet._backend.regions import kind_of, regions_of
+from passnet._backend.kinds import kind_of
+from passnet._backend.regions import regions_of
 from passnet._backend.types import device_of, uninitialized
 from passnet._passes.load import Pass
 from passnet.kernels._errors import is_fatal

@@ -44,7 +44,10 @@ class Store:
         # A killed process or a full disk leaves a truncated file.
         if hashlib.sha256(body).hexdigest().encode() != digest:
             return None
-        return json.loads(body)
+        try:
+            return json.loads(body)
+        except ValueError:
+            return None
 
     def write(self, key: str, value: Any) -> None:
         """Writes a result. If the directory cannot be written, the result is computed again next time; this is no error."""

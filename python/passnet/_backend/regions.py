@@ -16,16 +16,20 @@ import torch.fx
 
 from passnet._backend.binding import arguments_of, bound_replacement, unchecked_replacement
 from passnet._backend.compare import Inexact, difference, other_sharing
-from passnet._backend.effects import effects_of
+from passnet._backend.contents import text_of_pass
+from passnet._backend.effects import Effects
 from passnet._backend.fallback import Refusals, or_pattern, overlap
 from passnet._backend.indices import has_unsafe_indices, is_on_device
+from passnet._backend.kinds import is_lazy, kind_of, kinds_of
+from passnet._backend.known_effects import known_effects
 from passnet._backend.omitted import omitted_of
 from passnet._backend.precision import copies, exact_results, is_as_precise
 from passnet._backend.sharing import escape_together, memory_groups
-from passnet._backend.stopwatch import compare_times
+from passnet._backend.stopwatch import Comparison, compare_times
+from passnet._backend.timings import Timings
 from passnet._backend.types import device_of, typed_pattern
 from passnet._passes.load import Pass
-from passnet._passes.rewrite import only_result
+from passnet._passes.rewrite import all_values, only_result
 from passnet.kernels._errors import is_fatal
 
 
@@ -39,13 +43,22 @@ class Region:
     reason: str = "not measured"
     eager_ns: float = math.nan
     fused_ns: float = math.nan
+    stored: bool = False
+    """True if the times are from the cache on disk."""
     written: tuple[int, ...] = ()
     """Positions of the arguments that the region writes to."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the region as plain data. Times that were not measured are None."""
         times = {name: None if math.isnan(getattr(self, name)) else getattr(self, name) for name in _TIMES}
-        return {"rule": self.rule, "operations": self.operations, "kept": self.kept, "reason": self.reason, **times}
+        known = {name: getattr(self, name) for name in ("rule", "operations", "kept", "reason", "stored")}
+        return {**known, **times}
+
+    def judge_times(self, times: Comparison) -> None:
+        """Notes the times, and drops the region if it is slower than PyTorch."""
+        self.eager_ns, self.fused_ns, self.stored = times.eager_ns, times.fused_ns, times.stored
+        if times.loses:
+            self.kept, self.reason = False, "slower than PyTorch"
 
 
 _TIMES = ("eager_ns", "fused_ns")
@@ -64,7 +77,7 @@ def direct(rule: Pass) -> Pass:
     def replacement(*values: Any) -> Any:
         return run(*values)
 
-    made = dataclasses.replace(rule, replacement=replacement, replacement_args=lambda *values: values)
+    made = dataclasses.replace(rule, replacement=replacement, replacement_args=all_values)
     vars(made).update(canonical=rule.canonical, origin=rule)
     return made
 
@@ -159,8 +172,10 @@ class Judge(torch.fx.Interpreter):
         aliases: bool = True,
         graphed: bool = False,
         ready: Callable[[Pass, Sequence[Any]], None] = lambda *_: None,
+        timings: Timings | None = None,
     ) -> None:
         super().__init__(module)
+        self.timings = timings
         # Called before the first run of each pass with arguments of one kind.
         self.ready = ready
         # True if the graph becomes a CUDA graph, so that only the device's time counts.
@@ -173,6 +188,7 @@ class Judge(torch.fx.Interpreter):
         self.lost: dict[str, torch.fx.Graph] = {}
         """Patterns of passes that are wrong or slow, by name of the pass, with the types of one such place."""
         self._known: dict[tuple, Region] = {}
+        self._patterns: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def run(self, *values: Any, **options: Any) -> Any:
         self._given = _storages(values)
@@ -187,12 +203,20 @@ class Judge(torch.fx.Interpreter):
         region = self._region(rule, values, self.aliases and escape_together(node), self._unseen(node))
         node.meta[_WRITTEN] = region.written
         self.regions[node] = region
-        return rule.replacement(*values) if region.kept else _pattern(rule)(*values)
+        return rule.replacement(*values) if region.kept else self._pattern_of(rule)(*values)
+
+    def _pattern_of(self, rule: Pass) -> Callable[..., Any]:
+        if rule.replacement not in self._patterns:
+            self._patterns[rule.replacement] = _pattern(rule)
+        return self._patterns[rule.replacement]
 
     def _unseen(self, node: torch.fx.Node) -> frozenset[int]:
         """Returns the positions of arguments that nothing reads after this call. Writes to them do not matter, as after an in-place ReLU."""
         last = self.user_to_last_uses.get(node, [])
-        others = [value for known, value in self.env.items() if known not in last]
+        if not any(argument in last for argument in node.args):
+            return frozenset()
+        # The memory of inputs is in `_given`. A graph has hundreds of them.
+        others = [value for known, value in self.env.items() if known not in last and known.op != "placeholder"]
         seen = self._given | _storages(others)
         return frozenset(
             place
@@ -213,15 +237,17 @@ class Judge(torch.fx.Interpreter):
         return dataclasses.replace(self._known[key])
 
     def _decide(self, rule: Pass, values: Sequence[Any], region: Region, escapes: bool, unseen: frozenset[int]) -> None:
-        if any(map(_is_lazy, values)):
+        if any(map(is_lazy, values)):
             region.kept, region.reason = False, "one of its tensors is a lazily conjugated or negated view"
             return
-        pattern = _pattern(rule)
-        effects = effects_of(pattern, values)
+        pattern = self._pattern_of(rule)
+        effects = known_effects(rule, pattern, values, None if self.timings is None else self.timings.store)
         if effects is None or effects.is_random:
             region.kept, region.reason = False, _RANDOM
             return
         region.written = tuple(sorted(effects.mutated))
+        if self._lost_before(rule, values, region):
+            return
         if omitted_of(rule) - unseen:
             # A comparison would not show this where the write changes nothing by chance.
             region.kept, region.reason = False, "it leaves out a write to memory that is read later"
@@ -242,13 +268,28 @@ class Judge(torch.fx.Interpreter):
             return
         region.reason = "equal to PyTorch"
         if self.timed:
+            region.judge_times(self._times(rule, pattern, values, effects))
+
+    def _lost_before(self, rule: Pass, values: Sequence[Any], region: Region) -> bool:
+        """Returns whether it is known from an earlier process that a region is slower. It is then dropped, and not even compared."""
+        known = self.timings.read(*self._texts(rule, values)) if self.timed and self.timings is not None else None
+        if known is None or not known.loses:
+            return False
+        region.judge_times(known)
+        return True
+
+    def _times(self, rule: Pass, pattern: Callable[..., Any], values: Sequence[Any], effects: Effects) -> Comparison:
+        def measured() -> Comparison:
             # A call that writes changes its arguments with every repetition, so each side gets its own copies.
             eager, fused = (copies(values) if effects.mutated else values for _ in range(2))
             sides = (lambda: pattern(*eager)), (lambda: rule.replacement(*fused))
-            times = compare_times(*sides, device_of(values), graphed=self.graphed)
-            region.eager_ns, region.fused_ns = times.eager_ns, times.fused_ns
-            if times.loses:
-                region.kept, region.reason = False, "slower than PyTorch"
+            return compare_times(*sides, device_of(values), graphed=self.graphed)
+
+        return measured() if self.timings is None else self.timings.compare(self._texts(rule, values), measured)
+
+    def _texts(self, rule: Pass, values: Sequence[Any]) -> tuple[str | None, ...]:
+        """Returns what the times of a region depend on."""
+        return "region", text_of_pass(rule), kinds_of(values)
 
 
 def drop(graph: torch.fx.Graph, node: torch.fx.Node, rule: Pass) -> None:
@@ -274,20 +315,6 @@ def _pattern(rule: Pass) -> Callable[..., Any]:
 
 def _operations(rule: Pass) -> int:
     return sum(node.op not in ("placeholder", "output") for node in rule.pattern.nodes)
-
-
-def kind_of(value: Any) -> Any:
-    """Returns the properties of a value that a judgement depends on: the type of a tensor, or any other value itself."""
-    if isinstance(value, torch.Tensor):
-        kind = value.dtype, value.device, tuple(value.shape), value.stride(), value.is_inference()
-        return *kind, _is_lazy(value)
-    return type(value), repr(value)
-
-
-def _is_lazy(value: Any) -> bool:
-    """Returns whether a tensor is lazily conjugated or negated: its memory has other values than the tensor. A comparison with copies
-    does not show this, since copies have the values of the tensor in memory."""
-    return isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
 
 
 def _storages(values: Any) -> set[int]:

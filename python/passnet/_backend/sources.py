@@ -17,6 +17,9 @@ from passnet._passes.errors import PassError
 from passnet._passes.load import Pass
 from passnet.kernels._errors import KernelCompileError
 
+MODULE_PREFIX = "passnet_author_"
+"""Beginning of the names of modules whose whole text the author wrote. The rest of such a name is a hash of the text."""
+
 _passes: dict[str, Pass | str] = {}
 
 
@@ -62,7 +65,7 @@ def _pass(name: str, text: str, module: types.ModuleType | str) -> Pass | str:
 
 def _module(digest: str, text: str) -> types.ModuleType | str:
     """Returns the module of a text, or the reason why its kernels cannot be compiled."""
-    name = f"passnet_author_{digest}"
+    name = f"{MODULE_PREFIX}{digest}"
     module = types.ModuleType(name)
     path = f"<passnet author {name}>"
     # Triton reads the source of its kernels from here, and tracebacks show its lines.

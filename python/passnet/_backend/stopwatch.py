@@ -33,6 +33,8 @@ class Comparison:
 
     eager: tuple[float, ...]
     fused: tuple[float, ...]
+    stored: bool = False
+    """True if an earlier process measured the times."""
 
     @property
     def eager_ns(self) -> float:
@@ -66,6 +68,12 @@ class Comparison:
     def is_clear(self) -> bool:
         """Returns whether the same function is clearly faster in every round."""
         return max(self._ratios) < _CLEAR[0] or min(self._ratios) > _CLEAR[1]
+
+    @property
+    def is_decided(self) -> bool:
+        """Returns whether more rounds would hardly change which function is faster, also where some rounds are disturbed."""
+        ratios = self.fused_ns / self.eager_ns, self.median_ratio
+        return not self.is_disturbed or max(ratios) < _CLEAR[0] or min(ratios) > _CLEAR[1]
 
     @property
     def _ratios(self) -> list[float]:

@@ -15,6 +15,7 @@ import torch.fx
 from passnet._backend.ahead import compile_ahead
 from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
+from passnet._backend.contents import text_of_graph
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.regions import (
@@ -30,6 +31,7 @@ from passnet._backend.regions import (
 )
 from passnet._backend.sharing import left_to_pytorch, may_share_results
 from passnet._backend.stopwatch import compare_times
+from passnet._backend.timings import Timings
 from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
 from passnet._compile.channels import channels_last
@@ -42,6 +44,7 @@ from passnet._compile.overlap import REASON, shares_written_memory
 from passnet._compile.report import Specialisation, described
 from passnet._compile.rest import Rest, rest_of
 from passnet._compile.strides import note_strides
+from passnet._compile.whole import faster, graph_wins
 from passnet._passes.load import Pass
 from passnet._passes.rewrite import rewrite
 from passnet._summary import summary
@@ -76,7 +79,9 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
     if shares_written_memory(captured):
         report.notes.append(f"PyTorch runs the graph: {REASON}")
         return Built(_with_state(captured.module.forward, captured.state), report, None)
-    on_device = _prepare(captured, known, options, report, may_graph=pool is not None)
+    # `passnet optimize` reports times, which are then measured by this process.
+    timings = Timings(None if options.times_rest else store, device_of(captured.example))
+    _prepare(captured, known, options, report, timings, may_graph=pool is not None)
     module = captured.module
     # Kept unchanged. The rewritten graph is compared with it, and it runs if the rewritten graph is slower.
     plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
@@ -88,7 +93,7 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
         used = [_usable(rule, captured, options, warns=True) for rule in known]
         _apply(module, used, report)
         if options.verify and options.author is not None:
-            if count := decompose(module, example, graphed=on_device):
+            if count := decompose(module, example, timings):
                 report.notes.append(
                     f"{count} calls of libraries run in parts, which kernels of the author may take over"
                 )
@@ -96,15 +101,15 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
         used += _rewrite(captured, used, views, options, store, report)
         if options.verify and used:
             captured.rewind(example)
-            lost = _verify(module, used, example, report, graphed=on_device)
+            lost = _verify(module, used, example, report, timings)
             if lost and options.author is not None:
                 captured.rewind(example)
-                used += _in_parts(lost, captured, example, options, store, report, graphed=on_device)
+                used += _in_parts(lost, captured, example, options, store, report, timings)
             if any(region.kept for region in report.regions):
-                module = _faster(plain, module, captured, example, report, graphed=on_device)
+                module = faster(plain, module, used, captured, example, report, timings)
         if options.times_rest:
             captured.rewind(example)
-            report.rest = _timed_rest(module, used, example, report, graphed=on_device)
+            report.rest = _timed_rest(module, used, example, report, graphed=timings.graphed)
             started += report.rest.seconds
         if captured.mutated:
             call_with_way_back(module, used, lambda rule: Refusals(rule.name, warns=_is_one_of(rule, known)))
@@ -113,10 +118,15 @@ def build(captured: Captured, known: Sequence[Pass], options: Options, store: St
         run: Run = module.forward
         if options.then is not None:
             run = _rest(plain, run, used, captured, example, options, report)
-        graphed = _graphed(captured, run, pool, options, example, report) if pool is not None else None
+        graphed = None
+        if pool is not None:
+            text = text_of_graph(module, used) if options.then is None else None
+            graphed = _graphed(captured, run, text, pool, options, example, report, timings)
     for node in (*module.graph.nodes, *plain.graph.nodes):
         # Removes the noted types of values, which only compilation needs.
         node.meta.clear()
+    if timings.stored:
+        report.notes.append(f"{timings.stored} comparisons of times are from the cache")
     report.compile_s += time.perf_counter() - started
     return Built(graphed or _with_state(run, captured.state), report, graphed)
 
@@ -126,9 +136,15 @@ def _operations(module: torch.fx.GraphModule) -> int:
 
 
 def _prepare(
-    captured: Captured, known: Sequence[Pass], options: Options, report: Specialisation, *, may_graph: bool
-) -> bool:
-    """Folds constants and chooses the layout of images. Returns whether the call can become a CUDA graph."""
+    captured: Captured,
+    known: Sequence[Pass],
+    options: Options,
+    report: Specialisation,
+    timings: Timings,
+    *,
+    may_graph: bool,
+) -> None:
+    """Folds constants and chooses the layout of images. Notes in `timings` whether the call can become a CUDA graph."""
     with captured.undisturbed() as example:
         if options.freeze:
             report.notes.append(fold_constants(captured, example))
@@ -138,21 +154,20 @@ def _prepare(
         report.notes.append(freeze(captured, captured.example))
     # If the call becomes a CUDA graph, the host's share of its time does not count. A table in host memory prevents that only as long as
     # it is not folded.
-    graphed = may_graph and refusal(captured) is None
+    timings.graphed = may_graph and refusal(captured) is None
     with captured.undisturbed() as example:
         if options.freeze:
-            report.notes.append(channels_last(captured, example, frozen=True, graphed=graphed))
+            report.notes.append(channels_last(captured, example, timings, frozen=True))
         elif options.verify and options.author is not None and not known and options.then is None:
-            report.notes += _lay_out(captured, example, graphed=graphed)
-    return graphed
+            report.notes += _lay_out(captured, example, timings)
 
 
-def _lay_out(captured: Captured, example: Sequence[torch.Tensor], *, graphed: bool) -> list[str]:
+def _lay_out(captured: Captured, example: Sequence[torch.Tensor], timings: Timings) -> list[str]:
     """Places channels innermost on a GPU if that is faster, with the time to copy the weights in each call. Returns notes for the report."""
     if device_of(example).type == "cpu":
         return []
     before = captured.module
-    note = channels_last(captured, example, frozen=False, graphed=graphed)
+    note = channels_last(captured, example, timings, frozen=False)
     return [note] if captured.module is not before else []
 
 
@@ -216,15 +231,14 @@ def _verify(
     passes: Sequence[Pass],
     example: Sequence[torch.Tensor],
     report: Specialisation,
-    *,
-    graphed: bool,
+    timings: Timings,
 ) -> dict[str, torch.fx.Graph]:
     """Leaves wrong or slow regions to PyTorch. Returns the patterns of their passes by name."""
     with compile_ahead(module, passes) as compiled:
-        if not graphed:
+        if not timings.graphed:
             # The times include those of the host, which the compilations would disturb.
             compiled.wait()
-        judge = Judge(module, passes, graphed=graphed, ready=compiled.wait_for)
+        judge = Judge(module, passes, graphed=timings.graphed, ready=compiled.wait_for, timings=timings)
         judge.run(*example)
     for node, region in judge.regions.items():
         report.regions.append(region)
@@ -242,8 +256,7 @@ def _in_parts(
     options: Options,
     store: Store,
     report: Specialisation,
-    *,
-    graphed: bool,
+    timings: Timings,
 ) -> list[Pass]:
     """Rewrites parts of the regions that were left to PyTorch as a whole. Returns the passes."""
     used = []
@@ -253,29 +266,8 @@ def _in_parts(
         used += authored
         report.texts |= written.texts
     if used:
-        _verify(captured.module, used, example, report, graphed=graphed)
+        _verify(captured.module, used, example, report, timings)
     return used
-
-
-def _faster(
-    plain: torch.fx.GraphModule,
-    fused: torch.fx.GraphModule,
-    captured: Captured,
-    example: Sequence[torch.Tensor],
-    report: Specialisation,
-    *,
-    graphed: bool,
-) -> torch.fx.GraphModule:
-    """Times the two graphs and returns the faster one."""
-    sides = [captured.repeatable(module.forward, example) for module in (plain, fused)]
-    times = compare_times(*sides, device_of(example), graphed=graphed)
-    report.eager_ns, report.fused_ns = times.eager_ns, times.fused_ns
-    if not times.loses:
-        return fused
-    report.notes.append("the rewritten graph is slower than the captured one, which runs instead")
-    for region in report.regions:
-        region.kept, region.reason = False, "the whole graph is slower with the passes"
-    return plain
 
 
 def _timed_rest(
@@ -335,10 +327,12 @@ def _rest(
 def _graphed(
     captured: Captured,
     run: Run,
+    text: str | None,
     pool: Pool,
     options: Options,
     example: Sequence[torch.Tensor],
     report: Specialisation,
+    timings: Timings,
 ) -> GraphedCall | None:
     reason = refusal(captured)
     if reason is None:
@@ -351,7 +345,7 @@ def _graphed(
         except NotGraphedError as error:
             reason = str(error)
         else:
-            if options.cuda_graphs is True or _wins(trial, run, captured, example):
+            if options.cuda_graphs is True or graph_wins(trial, run, text, captured, example, timings):
                 report.cuda_graph = "on"
                 if not captured.mutated:
                     return trial
@@ -361,14 +355,6 @@ def _graphed(
             reason = "it is not faster"
     report.cuda_graph = f"refused: {reason}"
     return None
-
-
-def _wins(graphed: GraphedCall, run: Run, captured: Captured, example: Sequence[torch.Tensor]) -> bool:
-    def by_graph(*values: torch.Tensor) -> Sequence[Any]:
-        return graphed(*captured.split(values)[0])
-
-    sides = [captured.repeatable(side, example) for side in (run, by_graph)]
-    return not compare_times(*sides, device_of(example)).loses
 
 
 def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:

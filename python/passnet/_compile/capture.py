@@ -23,13 +23,14 @@ from passnet._backend.regions import fork_random
 from passnet._backend.sharing import root_of
 from passnet._compile.dynamo import call_captured, forget_guards
 from passnet._compile.errors import NotCapturedError
-from passnet._compile.facts import Facts
+from passnet._compile.facts import Facts, owned_tensors
 from passnet._compile.guards import facts_read
 from passnet._compile.instances import Arguments
 from passnet._compile.layout import Assigned, Layout, LayoutError, Leaf, Refilled, layout_of
 from passnet._compile.outputs import output_layouts
 from passnet._compile.outside import reason_outside
 from passnet._compile.refused import refusal_of
+from passnet._compile.strides import run_noting_strides
 from passnet._summary import message_and_line
 
 # Largest number of elements of an argument that may be a counter.
@@ -216,7 +217,7 @@ class _Recorder:
             versions = [_version(value) for value in values]
             uncounted = {*_statistics(module.graph, values), *_uncounted(module.graph, values)}
             contents = {place: values[place].clone() for place in uncounted}
-            self.returned = module.forward(*values)
+            self.returned = run_noting_strides(module, values)
             if None in versions:
                 effects = effects_of(module.forward, values)
                 mutated = set(range(len(values))) if effects is None else set(effects.mutated)
@@ -373,19 +374,6 @@ def _assemble(
         recorder.facts,
         result,
     )
-
-
-def owned_tensors(model: Callable[..., Any]) -> dict[int, torch.Tensor]:
-    """Returns the parameters, buffers and tensor attributes of a module by `id`; an empty dictionary for a function."""
-    if not isinstance(model, torch.nn.Module):
-        return {}
-    return {
-        id(value): value
-        for module in model.modules()
-        for values in (module._parameters, module._buffers, module.__dict__)
-        for value in values.values()
-        if isinstance(value, torch.Tensor)
-    }
 
 
 def _inputs_first(module: torch.fx.GraphModule, is_input: Sequence[bool]) -> list[int]:

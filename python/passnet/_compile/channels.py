@@ -12,8 +12,11 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from passnet._backend.contents import text_of_graph
+from passnet._backend.kinds import kinds_of
 from passnet._backend.regions import difference_of
 from passnet._backend.stopwatch import compare_times
+from passnet._backend.timings import Timings
 from passnet._backend.types import device_of
 from passnet._compile.capture import Captured
 from passnet._compile.convolutions import Convolution, convolutions_of, innermost, time_layouts
@@ -28,11 +31,11 @@ _GAIN = 0.9
 _KEPT = "the layout of images is kept: "
 
 
-def channels_last(captured: Captured, example: Sequence[torch.Tensor], *, frozen: bool, graphed: bool) -> str:
+def channels_last(captured: Captured, example: Sequence[torch.Tensor], timings: Timings, *, frozen: bool) -> str:
     """Changes the captured graph to channels innermost if that is faster. Returns a sentence about what was done.
 
     With `frozen`, the weights of convolutions become copies in the new layout until the model is captured again. Otherwise each
-    call copies the weights. Results keep their strides. With `graphed`, only the time of the device counts.
+    call copies the weights. Results keep their strides.
     """
     if captured.mutated:
         return f"{_KEPT}the graph writes to an argument or a buffer"
@@ -46,8 +49,11 @@ def channels_last(captured: Captured, example: Sequence[torch.Tensor], *, frozen
     count = len(captured.used)
     places = [node for node in graph.nodes if node.op == "placeholder"]
     images = [node for node, value in zip(places[:count], example, strict=False) if _is_image(value)]
+    texts = "layout", str(frozen), text_of_graph(captured.module), kinds_of(example)
     if not is_cpu:
-        times = time_layouts(convolutions, images, frozen=frozen, graphed=graphed)
+        times = timings.compare(
+            texts, lambda: time_layouts(convolutions, images, frozen=frozen, graphed=timings.graphed)
+        )
         if times.fused_ns > _GAIN * times.eager_ns:
             return f"{_KEPT}convolutions are not faster with their channels innermost"
     state = _relay(captured, graph, convolutions, images, frozen=frozen)
@@ -61,7 +67,7 @@ def channels_last(captured: Captured, example: Sequence[torch.Tensor], *, frozen
         return f"{_KEPT}{str(error).splitlines()[0]}"
     if reason:
         return f"{_KEPT}the result would be another: {reason}"
-    if is_cpu and not _is_faster(module, values, captured.module, example):
+    if is_cpu and not _is_faster(module, values, captured.module, example, timings, texts):
         return f"{_KEPT}it is the faster one"
     captured.frozen += [old for old, new in zip(captured.state, state, strict=True) if old is not new]
     captured.module, captured.state = module, state
@@ -73,9 +79,15 @@ def _is_image(value: torch.Tensor) -> bool:
 
 
 def _is_faster(
-    module: torch.fx.GraphModule, values: Sequence[Any], captured: torch.fx.GraphModule, example: Sequence[Any]
+    module: torch.fx.GraphModule,
+    values: Sequence[Any],
+    captured: torch.fx.GraphModule,
+    example: Sequence[Any],
+    timings: Timings,
+    texts: Sequence[str | None],
 ) -> bool:
-    times = compare_times(lambda: captured(*example), lambda: module(*values), device_of(example))
+    sides = (lambda: captured(*example)), (lambda: module(*values))
+    times = timings.compare(texts, lambda: compare_times(*sides, device_of(example)))
     return times.fused_ns < times.eager_ns
 
 

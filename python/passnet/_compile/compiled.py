@@ -18,10 +18,11 @@ from passnet._backend.modes import ModesKept, keeps_modes
 from passnet._compile.autocast import ImplicitCastError, uncached
 from passnet._compile.build import Built
 from passnet._compile.calls import is_slower
-from passnet._compile.capture import Captured, capture, owned_tensors
+from passnet._compile.capture import Captured, capture
 from passnet._compile.collection import without_old_objects
 from passnet._compile.entry import MISS, Entry, checked, facts_of, joined, make_entry, make_model_entry
 from passnet._compile.errors import NotCapturedError
+from passnet._compile.facts import owned_tensors
 from passnet._compile.faithful import RandomState, UnfaithfulError, compare_with_model
 from passnet._compile.freeze import call_counters
 from passnet._compile.graphs import Pool

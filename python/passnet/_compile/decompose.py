@@ -18,6 +18,7 @@ import torch
 import torch.fx
 
 from passnet._backend.regions import Judge
+from passnet._backend.timings import Timings
 from passnet._backend.types import typed_pattern
 from passnet._compile.layers import CONVOLUTIONS, LINEAR
 from passnet._passes.load import Pass
@@ -28,16 +29,15 @@ _TYPES_OF_PRODUCTS = frozenset([torch.float32, torch.float64])
 _DEVICE = "cuda"
 
 
-def decompose(module: torch.fx.GraphModule, example: Sequence[torch.Tensor], *, graphed: bool) -> int:
+def decompose(module: torch.fx.GraphModule, example: Sequence[torch.Tensor], timings: Timings) -> int:
     """Decomposes calls whose parts give PyTorch's results and are not slower, as measured on these arguments.
 
-    Returns the number of decomposed calls. Changes the graph, and writes to the arguments that the graph writes to. With `graphed`,
-    only the time of the device counts.
+    Returns the number of decomposed calls. Changes the graph, and writes to the arguments that the graph writes to.
     """
     rules = {node: rule for node in module.graph.nodes if (rule := _rule_of(node)) is not None}
     if not rules:
         return 0
-    judge = _Judge(module, rules, graphed=graphed)
+    judge = _Judge(module, rules, timings)
     judge.run(*example)
     for node, (parts, places) in judge.parts.items():
         parameters = (part for part in parts.nodes if part.op == "placeholder")
@@ -62,8 +62,8 @@ class _Rule:
 class _Judge(Judge):
     """Runs a graph, and keeps the parts of the calls whose parts are kept, with the types of their values."""
 
-    def __init__(self, module: torch.fx.GraphModule, rules: dict[torch.fx.Node, _Rule], *, graphed: bool) -> None:
-        super().__init__(module, (), graphed=graphed)
+    def __init__(self, module: torch.fx.GraphModule, rules: dict[torch.fx.Node, _Rule], timings: Timings) -> None:
+        super().__init__(module, (), graphed=timings.graphed, timings=timings)
         self.sites = {node: rule.judged for node, rule in rules.items()}
         self.rules = rules
         self.parts: dict[torch.fx.Node, tuple[torch.fx.Graph, list[int]]] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 import torch._dynamo
 from torch._dynamo import guards as dynamo_guards
 from torch._guards import GuardsSet, TracingContext
+from torch.fx import traceback
 
 # Some releases of Dynamo write `x.add_(y, alpha=0.1)` and `x.addcdiv_(y, z, value=0.1)` as several operations, each of which rounds.
 _DECOMPOSITIONS = "enable_dynamo_decompositions"
@@ -23,8 +25,20 @@ def call_captured(
     function: Callable[..., Any], backend: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Calls a function under Dynamo as one graph of fixed sizes, with its operations as they are written. Returns its result."""
-    with torch._dynamo.config.patch(AS_WRITTEN | _UNCOLLECTED):
+    with torch._dynamo.config.patch(AS_WRITTEN | _UNCOLLECTED), _without_stacks():
         return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _without_stacks() -> Iterator[None]:
+    """A context in which Dynamo notes no stack of the user's code at each node of a graph.
+
+    Only messages would show these stacks, and their text takes a tenth of the time of a capture.
+    """
+    with traceback.preserve_node_meta():
+        # Dynamo keeps a stack that a node has already.
+        traceback.set_stack_trace(["captured by PassNet"])
+        yield
 
 
 def forget_guards() -> None:

@@ -61,3 +61,16 @@ def buffers_and_modes(
             yield attributes, "training", module.training
         for values in (module._buffers, attributes):
             yield from ((values, name, value) for name, value in values.items() if id(value) in taken)
+
+
+def owned_tensors(model: Callable[..., Any]) -> dict[int, torch.Tensor]:
+    """Returns the parameters, buffers and tensor attributes of a module by `id`; an empty dictionary for a function."""
+    if not isinstance(model, torch.nn.Module):
+        return {}
+    return {
+        id(value): value
+        for module in model.modules()
+        for values in (module._parameters, module._buffers, module.__dict__)
+        for value in values.values()
+        if isinstance(value, torch.Tensor)
+    }

@@ -11,9 +11,9 @@ import torch
 import torch.fx
 from torch.utils import _pytree as pytree
 
+from passnet._backend.kinds import kind_of
 from passnet._backend.modes import changes_mode
 from passnet._backend.precision import copies
-from passnet._backend.regions import kind_of
 from passnet._backend.stopwatch import time_of
 from passnet._backend.types import device_of
 from passnet._passes.canonical import function_name

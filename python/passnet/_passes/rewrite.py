@@ -137,15 +137,18 @@ def _apply(rule: Pass, target: CanonicalGraph, rewriting: Rewriting) -> PassRepo
     except ValueError as error:
         raise PassError("rewrite", rule.name, f"`pattern` of pass `{rule.name}` cannot be matched: {error}") from None
     sites = [_Site(rule, target, match, place) for match, place in zip(found["matches"], found["places"], strict=True)]
-    before_code = _Snapshot(graph if sites else torch.fx.Graph())
+    # The graph is examined for effects of the pass's own code. This takes longer than all else for a graph of hundreds of nodes.
+    is_examined = rule.replacement_args is not all_values
+    before_code = _Snapshot(graph if sites and is_examined else torch.fx.Graph())
     # All calls are inserted before any node is erased: a place or an argument may be a node that another match replaces.
     places = [site.insert_after.next for site in sites]
     results: dict[torch.fx.Node, torch.fx.Node] = {}
     for site, place in zip(sites, places, strict=True):
-        before = set(graph.nodes)
+        before = set(graph.nodes) if is_examined else set()
         with graph.inserting_before(place):
             results |= site.insert_call(graph, rewriting)
-        rewriting.notes += _computed_in_args(rule, set(graph.nodes) - before)
+        if is_examined:
+            rewriting.notes += _computed_in_args(rule, set(graph.nodes) - before)
     rewriting.notes += [f"changes_graph:{rule.name}:{name}" for name in before_code.changes()]
     for output, result in results.items():
         output.replace_all_uses_with(result)
@@ -225,6 +228,11 @@ def _computed_in_args(rule: Pass, new: set[torch.fx.Node]) -> list[str]:
     call = next(node for node in new if node.target is rule.replacement)
     computed = [node for node in new if node is not call and call not in node.all_input_nodes]
     return sorted(f"computes_in_args:{rule.name}:{node._pretty_print_target(node.target)}" for node in computed)
+
+
+def all_values(*values: Any) -> tuple[Any, ...]:
+    """Returns all values: the `replacement_args` of a replacement that takes the values of all parameters of the pattern."""
+    return values
 
 
 def only_result(result: Any) -> Any:

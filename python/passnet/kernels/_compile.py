@@ -130,6 +130,14 @@ def _compiler() -> str:
     return found
 
 
+def compiler_identity() -> str:
+    """Returns the version of the compiler and the features of the CPU; an empty text if there is no compiler."""
+    try:
+        return _identity(_compiler())
+    except KernelCompileError:
+        return ""
+
+
 @functools.cache
 def _identity(compiler: str) -> str:
     """Returns the version of the compiler and the features of the CPU, for which `-march=native` compiles."""

@@ -1,0 +1,60 @@
+"""A capture notes strides while it runs the graph, notes no stacks, and leaves exceptions and PyTorch's settings as they are."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.fx import traceback
+
+from passnet._compile import strides
+from passnet._compile.capture import capture
+
+
+@torch.no_grad()
+def test_a_capture_takes_no_stacks_and_leaves_those_of_other_graphs():
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) + 1
+
+    captured = capture(model, (torch.ones(3),), {})
+    assert {node.stack_trace for node in captured.module.graph.nodes if node.op == "call_function"} == {
+        "captured by PassNet"
+    }
+    assert not traceback.has_preserved_node_meta() and not traceback.get_current_meta()
+    seen: list[str] = []
+
+    def backend(module: torch.fx.GraphModule, _: object) -> object:
+        seen.extend(str(node.stack_trace) for node in module.graph.nodes if node.op == "call_function")
+        return module.forward
+
+    torch._dynamo.reset()
+    torch.compile(model, backend=backend)(torch.ones(3))
+    torch._dynamo.reset()
+    assert seen and all("torch.relu(x) + 1" in stack for stack in seen)
+
+
+@torch.no_grad()
+def test_an_exception_of_the_graph_has_the_text_of_the_model(capfd: pytest.CaptureFixture[str]):
+    table = torch.nn.Embedding(4, 2)
+    index = torch.tensor([9])
+    with pytest.raises(IndexError) as expected:
+        table(index)
+    with pytest.raises(IndexError) as found:
+        capture(table, (index,), {})
+    assert found.value.args == expected.value.args
+    assert not traceback.has_preserved_node_meta()
+    assert "While executing" not in capfd.readouterr().err
+
+
+def test_the_run_of_a_capture_notes_strides(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(strides, "_differs", lambda value, noted: isinstance(noted, torch.Tensor))
+    noted: list[torch.Tensor] = []
+    monkeypatch.setattr(strides, "without_data", lambda value, _: noted.append(value) or value)
+    x = torch.randn(3, requires_grad=True)
+    captured = capture(lambda x: torch.relu(x) * 2, (x,), {})
+    assert [value.shape for value in noted[-2:]] == [(3,), (3,)] and captured.result.requires_grad
+    count = len(noted)
+    strides.note_strides(captured.module, [x])
+    assert len(noted) == count
+    changed = torch.fx.GraphModule(captured.module, captured.module.graph)
+    strides.note_strides(changed, [x])
+    assert len(noted) > count
