@@ -48,12 +48,18 @@ def load(path: Path, device: str) -> Any:
 
 
 def arguments(
-    module: Any, device: str, fill: Callable[[torch.Tensor], None], largest: float = math.inf
+    module: Any,
+    device: str,
+    fill: Callable[[torch.Tensor], None],
+    largest: float = math.inf,
+    fits: Callable[[Any], bool] = lambda key: True,
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """For each row of `PLANS`, the arguments that have its key; without rows of tensors of more elements."""
+    """For each row of `PLANS` that fits, the arguments that have its key; without rows of tensors of more elements."""
     # A pass that does what its pattern does has none.
     for key in getattr(module, "PLANS", {}):
         if max((math.prod(part) for part in key if isinstance(part, tuple)), default=0) > largest:
+            continue
+        if not fits(key):
             continue
         rest = list(key)
         made: list[Any] = []

@@ -31,6 +31,10 @@ CASES = [
     ("torch.relu(torch.matmul(x, w))", [[3, 2, 9, 20], [2, 20, 11]]),
     ("torch.relu(torch.addmm(b, x, w))", [[50, 96], [96, 72], [72]]),
     ("torch.baddbmm(b, x, w) * 2.0", [[3, 33, 40], [3, 40, 7], [3, 33, 7]]),
+    # Sums in parts, of which a second launch adds up few in an expression, or many in a loop.
+    (LINEAR, [[5, 4096], [2100, 4096], [2100]]),
+    (LINEAR, [[20, 5120], [72, 5120], [72]]),
+    ("torch.sigmoid(torch.bmm(x, w.transpose(1, 2)))", [[2, 33, 4096], [2, 18, 4096]]),
     # The batch is not in front; two dimensions are summed over; the result is turned.
     ("torch.functional.einsum('bnhc,bhcm->bhnm', x, w) * 0.125", [[2, 19, 4, 40], [2, 4, 40, 17]]),
     ("torch.relu(torch.functional.einsum('nij,kji->kn', x, w))", [[33, 4, 12], [20, 12, 4]]),

@@ -3,6 +3,7 @@
 
 mod confirm;
 mod database;
+mod loss;
 mod tune;
 mod typed_suite;
 

@@ -270,6 +270,9 @@ pub struct FuseArgs {
     /// Print which operations become one kernel, why, and the expected gain
     #[arg(long)]
     pub explain: bool,
+    /// With `--explain`: print the calls, bytes and elements that the predicted times come from
+    #[arg(long, requires = "explain")]
+    pub json: bool,
     /// Device of the passes: C++ for `cpu`, Triton for `cuda`
     #[arg(long, value_parser = shared::choice(TARGETS), default_value = "cpu")]
     pub device: Target,

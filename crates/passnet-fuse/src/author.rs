@@ -58,8 +58,8 @@ pub struct ReplacedPart {
     pub views: BTreeSet<NodeId>,
 }
 
-/// Writes the passes of a task as [`write_passes`] does, but leaves the operations in `left` to PyTorch. An operation that is
-/// left in one graph is left in all graphs that have the same operations.
+/// Writes the passes of a task as [`write_passes`] does, but leaves the operations in `left` to PyTorch. Other graphs keep a
+/// pass only if a constant of its pattern keeps it from matching these operations.
 pub fn write_passes_without(task: &[TypedGraph], target: Target, choices: &Choices, left: &Excluded) -> Written {
     written(task, &plan_passes(task, target, left), choices)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use passnet_graph::{Graph, NodeId, Target, TypedGraph};
-use passnet_record::counted;
+use passnet_record::{DeviceRates, PlannedInput, PlannedPart, counted};
 
 use crate::{
     back::tuning::{Choices, config_of},
@@ -15,6 +15,7 @@ use crate::{
         config::default_config,
         flow::live_nodes,
         precision::find_fragile_nodes,
+        rates::rates_of,
         select::plan_passes,
         site::{PassSite, Replacement},
     },
@@ -34,8 +35,8 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
         for (pass, sites) in groups.iter().enumerate() {
             for site in sites.iter().filter(|site| site.graph == number) {
                 let config = config_of(site, choices);
-                before += site.gain.eager.ns;
-                after += site.gain.fused.ns;
+                before += site.gain.eager_ns();
+                after += site.gain.fused_ns();
                 replaced.extend(&site.region.nodes);
                 let _ = write!(
                     text,
@@ -60,6 +61,32 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
         }
     }
     text
+}
+
+/// Returns the constants with which times on a target are predicted.
+pub fn device_rates(target: Target) -> DeviceRates {
+    *rates_of(target)
+}
+
+/// Returns the places of a task where passes are applied, with their costs.
+pub fn planned_parts(task: &[TypedGraph], target: Target) -> Vec<PlannedPart> {
+    let groups = plan_passes(task, target, &BTreeMap::new());
+    let part = |(pass, site): (usize, &PassSite)| PlannedPart {
+        pass: format!("fuse_{pass}"),
+        graph: site.graph,
+        operations: site.operations.clone(),
+        inputs: site
+            .region
+            .inputs
+            .iter()
+            .map(|input| PlannedInput { dtype: input.ty.dtype, shape: input.ty.shape.clone() })
+            .collect(),
+        eager: site.gain.eager.clone(),
+        fused: site.gain.fused.clone(),
+        eager_ns: site.gain.eager_ns() as u64,
+        fused_ns: site.gain.fused_ns() as u64,
+    };
+    groups.iter().enumerate().flat_map(|(pass, sites)| sites.iter().map(move |site| (pass, site))).map(part).collect()
 }
 
 /// Returns the operations that stay with PyTorch, by reason. Operations without a kernel are listed with the types of their

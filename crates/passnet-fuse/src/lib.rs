@@ -37,5 +37,5 @@ pub use author::{
     write_judged_passes, write_passes, write_passes_without,
 };
 pub use back::tuning::{Choices, TunableKernel};
-pub use explain::explain;
+pub use explain::{device_rates, explain, planned_parts};
 pub use plan::config::default_config;

@@ -9,6 +9,7 @@ pub(crate) mod lanes;
 pub(crate) mod pattern;
 mod pattern_printer;
 pub(crate) mod precision;
+pub(crate) mod rates;
 pub(crate) mod region;
 mod rewritten;
 pub(crate) mod running;

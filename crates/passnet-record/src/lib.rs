@@ -28,6 +28,7 @@ mod board;
 mod bundle;
 mod capture;
 mod choice;
+mod costs;
 mod device;
 mod dtype;
 pub mod env;
@@ -68,6 +69,7 @@ pub use board::{BoardReply, RESULT_VERSION, ResultStatement, SignedResult, Submi
 pub use bundle::{BUNDLE_VERSION, BundleFile, BundleManifest};
 pub use capture::{CaptureDefinition, CaptureLine, CaptureSettings, CapturedModel, LEDGER_VERSION, LedgerLine};
 pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
+pub use costs::{CallCosts, DeviceRates, PlannedCosts, PlannedInput, PlannedPart, PlannedTask, RegionCosts, SideRates};
 pub use device::{Device, UnknownDevice};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};

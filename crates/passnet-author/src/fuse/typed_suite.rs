@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use passnet_fuse::Choices;
 use passnet_graph::{Target, TypedGraph};
-use passnet_record::{PassDirectory, counted};
+use passnet_record::{PassDirectory, PlannedCosts, PlannedTask, SCHEMA_VERSION, counted};
 use passnet_run::{GraphSample, Suite};
 use passnet_services::{Interpreter, PropagateError, propagate};
 
@@ -83,5 +83,18 @@ impl TypedSuite {
     pub fn plans(&self, choices: &Choices) -> BTreeMap<String, String> {
         let plan = |graphs: &[TypedGraph]| passnet_fuse::explain(graphs, self.target, choices);
         self.tasks().map(|(task, graphs)| (task.to_owned(), plan(graphs))).collect()
+    }
+
+    /// Returns, for each task, the places where its passes are applied, with their costs.
+    pub fn costs(&self) -> PlannedCosts {
+        let task = |(task, graphs): (&str, &[TypedGraph])| PlannedTask {
+            task: task.to_owned(),
+            parts: passnet_fuse::planned_parts(graphs, self.target),
+        };
+        PlannedCosts {
+            schema_version: SCHEMA_VERSION,
+            rates: passnet_fuse::device_rates(self.target),
+            tasks: self.tasks().map(task).collect(),
+        }
     }
 }

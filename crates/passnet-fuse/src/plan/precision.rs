@@ -55,19 +55,21 @@ type Traces = BTreeMap<NodeId, Trace>;
 
 /// Returns for each graph of a task the nodes that must stay with PyTorch, and those whose results must equal PyTorch's bit by
 /// bit, so that the graph's results are within tolerance. A pass matches the same operations in all graphs: an operation that
-/// must stay in one graph stays in all graphs with the same operations.
+/// must stay in one graph for its precision stays in all graphs with the same operations. The nodes in `left` stay in addition.
 pub(crate) fn find_fragile_nodes(
     task: &[TypedGraph],
     target: Target,
     left: &BTreeMap<usize, BTreeSet<NodeId>>,
 ) -> Vec<BTreeSet<NodeId>> {
     let mut by_operations: BTreeMap<Vec<&str>, BTreeSet<NodeId>> = BTreeMap::new();
-    for (graph, typed) in task.iter().enumerate() {
+    for typed in task {
         let nodes = by_operations.entry(operations(typed)).or_default();
         nodes.extend(fragile_in(typed, target));
-        nodes.extend(left.get(&graph).into_iter().flatten());
     }
-    task.iter().map(|typed| by_operations.get(&operations(typed)).cloned().unwrap_or_default()).collect()
+    let fragile = |typed| by_operations.get(&operations(typed)).cloned().unwrap_or_default();
+    // Nodes that are left stay in their own graph only. The dry run finds passes that would match them.
+    let with_left = |(graph, typed)| fragile(typed).into_iter().chain(left.get(&graph).into_iter().flatten().copied());
+    task.iter().enumerate().map(|place| with_left(place).collect()).collect()
 }
 
 fn operations(typed: &TypedGraph) -> Vec<&str> {

@@ -25,7 +25,9 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     let typed = TypedSuite::of(&Interpreter::find(), &suite, args.device)?;
     let choices = choices(args, &typed)?;
     let mut summary = String::new();
-    if args.explain {
+    if args.json {
+        output::json(&typed.costs()).context("cannot print")?;
+    } else if args.explain {
         for (task, plan) in typed.plans(&choices) {
             summary.push_str(&format!("{task}\n{plan}\n"));
         }
@@ -37,7 +39,10 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
             summary.push_str(&format!("{}: {}\n", place.display(), counted(names.len(), "pass")));
         }
     }
-    output::text(&summary).context("cannot print")?;
+    // The summary would be a second document.
+    if !args.json {
+        output::text(&summary).context("cannot print")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

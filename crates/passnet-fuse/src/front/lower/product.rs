@@ -42,6 +42,32 @@ pub(super) fn is_for_matrix_units(dtype: DType, count: i64, terms: i64, bytes: i
     }
 }
 
+/// Side of the smallest tile of a product.
+const LEAST_TILE: i64 = 32;
+/// Tiles of all parts of a product together: two for each multiprocessor of an H200.
+const MANY_TILES: i64 = 264;
+/// Numbers of parts. Fewer parts save less than the second launch costs.
+const LEAST_PARTS: i64 = 4;
+const MOST_PARTS: i64 = 16;
+/// Smallest number of terms of a product of half types that is split: a kernel takes about 2 ns for each term of its sums, and the
+/// second launch costs about 4 us.
+const LEAST_SPLIT: i64 = 4096;
+/// The same for `float32`, with about 10 ns for each term.
+const LEAST_SPLIT_SINGLE: i64 = 1024;
+/// Parts of the shortest product that is split.
+const PARTS_OF_SHORTEST: i64 = 8;
+/// Divisor of the number of terms of a part: the terms that a kernel takes at a time.
+const STEP: i64 = 128;
+
+/// Returns the number of parts in which the sums of a product are computed; 1 if one launch is as fast. A few tiles would leave
+/// most multiprocessors idle while each sums many terms (`benches/gpu/split_products.py`).
+fn parts(tiles: i64, length: i64, dtype: DType) -> i64 {
+    let least = if dtype == DType::Float32 { LEAST_SPLIT_SINGLE } else { LEAST_SPLIT };
+    let most = (MANY_TILES / tiles.max(1)).min(length * PARTS_OF_SHORTEST / least).min(MOST_PARTS);
+    let fits = |parts: &i64| length % (parts * STEP) == 0;
+    (LEAST_PARTS..=most).rev().find(fits).filter(|_| length >= least).unwrap_or(1)
+}
+
 /// Returns whether one side of a product has so few rows or columns that matrix units would idle.
 pub(super) fn is_of_vectors(sides: [i64; 2], count: i64) -> bool {
     sides[0].min(sides[1]) <= MOST_VECTORS && count <= MOST_PRODUCTS
@@ -83,7 +109,11 @@ impl<'g> Lowering<'g> {
             Def::Map { function: ScalarFn::Cast, of } => of[0],
             _ => product,
         };
-        if self.tensors.is_product(sum) {
+        let of_parts = match &self.tensors[sum].def {
+            Def::Reduce { of, .. } => *of,
+            _ => sum,
+        };
+        if self.tensors.is_product(sum) || self.tensors.is_product(of_parts) {
             self.begins.insert(call.value);
         }
     }
@@ -115,9 +145,15 @@ impl<'g> Lowering<'g> {
         let is_thin = is_of_vectors([*rows, *columns], count) && (is_half || is_short || is_single);
         let numel = [a_shape.as_slice(), b_shape.as_slice(), shape].map(|shape| shape.iter().product::<i64>());
         let bytes = numel.iter().sum::<i64>() * dtype.size() as i64;
-        let is_matrix = is_cuda && is_for_matrix_units(dtype, count, *length, bytes);
+        let tiles = batch.iter().product::<i64>()
+            * [*rows, *columns].map(|extent| (extent + LEAST_TILE - 1) / LEAST_TILE).iter().product::<i64>();
+        let parts = if is_cuda { parts(tiles, *length, dtype) } else { 1 };
+        let is_matrix = is_cuda && is_for_matrix_units(dtype, count, *length / parts, bytes);
         (is_thin || is_matrix).then_some(())?;
         let (a, b) = (self.widen(a)?, self.widen(b)?);
+        if !is_thin && parts > 1 {
+            return self.in_parts(a, b, shape, parts, dtype);
+        }
         let wide = self.tensors[a].dtype;
         let whole = [batch.as_slice(), &[*rows, *columns, *length]].concat();
         let rank = whole.len();
@@ -133,6 +169,33 @@ impl<'g> Lowering<'g> {
         if !is_thin && matches!(self.tensors[sum].def, Def::Reduce { .. }) {
             self.tensors.mark_product(sum);
         }
+        Some(self.cast(sum, dtype))
+    }
+
+    /// Returns the product of [`Self::rows_by_rows`] in two stages: sums over parts of the terms, then the sum of these. The batch has a
+    /// new last dimension, the parts.
+    fn in_parts(&mut self, a: TensorId, b: TensorId, shape: &[i64], parts: i64, dtype: DType) -> Option<TensorId> {
+        let wide = self.tensors[a].dtype;
+        let mut divided = |of: TensorId| {
+            let mut cut = self.tensors[of].shape.clone();
+            let length = cut.pop()?;
+            cut.extend([parts, length / parts]);
+            let cut = self.reshape(of, &cut);
+            let rank = self.tensors[cut].shape.len();
+            let order: Vec<usize> = (0..rank - 3).chain([rank - 2, rank - 3, rank - 1]).collect();
+            self.permute(cut, &order)
+        };
+        let (a, b) = (divided(a)?, divided(b)?);
+        let (batch, matrix) = shape.split_at(shape.len() - 2);
+        let length = *self.tensors[a].shape.last()?;
+        let whole = [batch, &[parts], matrix, &[length]].concat();
+        let rank = whole.len();
+        let (a, b) = (self.spread(a, &whole, rank - 2), self.spread(b, &whole, rank - 3));
+        let products = self.map(ScalarFn::Binary(Binary::Mul), &[a, b], wide)?;
+        let last = |rank: usize, dim: usize| -> Vec<bool> { (0..rank).map(|other| other == dim).collect() };
+        let sums = self.reduce_at_once(ReduceOp::Sum, products, &last(rank, rank - 1), false);
+        self.tensors.mark_product(sums);
+        let sum = self.reduce_at_once(ReduceOp::Sum, sums, &last(rank - 1, batch.len()), false);
         Some(self.cast(sum, dtype))
     }
 
