@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Number of windows of a pool, a power of two. A measurement has fewer calls, so each call sees a different window.
-const WINDOWS: u64 = 32_768;
+const WINDOWS: u64 = 65_536;
 /// Number of windows of a pool if many inputs have pools. Such graphs are slow, and their blocks have few calls.
 const FEW_WINDOWS: u64 = 2048;
 /// Number of inputs from which on pools have [`FEW_WINDOWS`].
