@@ -9,7 +9,7 @@ import torch
 
 from passnet._capture.capture import capture
 from passnet._passes import wire
-from passnet._services import annotate, kernel_counts, prove, shape_variants
+from passnet._services import annotate, kernel_counts, measure, prove, shape_variants
 from passnet._services.inputs import make_inputs
 
 
@@ -37,6 +37,54 @@ def test_extents_are_corrected_by_where_they_come_from() -> None:
     assert all(shape is not None for shape in doubled["shapes"])
     half = annotation["dtypes"][0]
     assert (half["dtype"], half["types"][-1]) == ("float16", "float16")
+
+
+def test_variants_that_are_asked_for_later_are_those_of_the_annotation() -> None:
+    request = _request(_attention, [_meta("L_x_", [1, 6, 8]), _meta("L_w_self_q_", [8, 8])])
+    whole = annotate.answer(request)
+    plain = annotate.answer({**request, "variants": False})
+    assert plain == {**whole, "assignments": [], "dtypes": []}
+    shapes = [value and value["shape"] for value in plain["values"]]
+    later = {"graph": request["graph"], "inputs": request["inputs"], "shapes": shapes}
+    assert annotate.answer({**later, "assignments": 10}) == {
+        "assignments": whole["assignments"],
+        "dtypes": whole["dtypes"],
+    }
+    assert annotate.answer({**later, "assignments": 2})["assignments"] == whole["assignments"][:2]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_statistics_are_those_of_torch(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    wide = (torch.randn(40, 50, 60, generator=generator) * 3 + 2).to(dtype)
+    cases = [wide, wide.permute(2, 0, 1), wide[:, ::2], wide[:1, :1].expand(2, 7, 60), wide.abs()]
+    cases += [torch.full((100,), 0.1).to(dtype), wide[0, 0, :1], torch.zeros(70, dtype=dtype)]
+    measurer = measure.Measurer()
+    for tensor in cases:
+        std, mean = torch.std_mean(tensor.float(), correction=min(tensor.numel() - 1, 1))
+        meta = measurer.measure(tensor)
+        assert (meta["mean"], meta["std"]) == pytest.approx((mean.item(), std.item()), rel=1e-5, abs=1e-9)
+        assert ("min_val" in meta) == (tensor.numel() >= 64 and bool(tensor.min() >= 0))
+
+
+def test_infinite_and_unknown_statistics_are_null() -> None:
+    values = torch.ones(100)
+    values[3] = float("inf")
+    assert measure.Measurer().measure(values)["mean"] is None
+    values[3] = float("nan")
+    meta = measure.Measurer().measure(values)
+    assert meta["mean"] is None and meta["std"] is None
+
+
+def test_a_change_in_place_is_measured_again_and_a_view_is_not() -> None:
+    measurer, tensor = measure.Measurer(), torch.ones(128)
+    assert measurer.measure(tensor)["mean"] == measurer.measure(tensor.view(2, 64))["mean"] == 1.0
+    assert len(measurer.known) == 1
+    tensor.add_(1)
+    assert measurer.measure(tensor.view(64, 2))["mean"] == 2.0
+    # Freed memory may be used again for other values.
+    for value in range(20):
+        assert measurer.measure(torch.full((4096,), float(value)))["mean"] == value
 
 
 def test_dtypes_that_the_tables_do_not_have_are_unknown() -> None:

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use passnet_graph::wire;
 use passnet_record::{
     counted,
-    services::{AnnotateRequest, OVER_MEMORY},
+    services::{AnnotateRequest, OVER_MEMORY, Variants, VariantsRequest},
 };
 use rayon::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
@@ -30,6 +30,17 @@ pub trait Runner: Sync {
     fn width(&self) -> usize {
         rayon::current_num_threads()
     }
+}
+
+/// The runners of the stages that ask PyTorch.
+#[derive(Clone, Copy)]
+pub struct Runners<'a> {
+    /// Describes the values of graphs.
+    pub annotate: &'a dyn Runner,
+    /// Counts kernels.
+    pub kernels: &'a dyn Runner,
+    /// Proves that graphs run.
+    pub prove: &'a dyn Runner,
 }
 
 /// Calls a function in which `width` iterations run at the same time: as many as a runner answers questions.
@@ -57,14 +68,14 @@ pub struct AnnotationLimits {
     pub max_bytes: u64,
     /// Time limit of one graph, in seconds of wall-clock time.
     pub seconds: f64,
-    /// Beginnings of paths of graphs that get no variants.
-    pub plain: Vec<String>,
+    /// If true, each graph also gets its variants. Suites need those of a few graphs only, and ask for them then ([`Varier`]).
+    pub variants: bool,
 }
 
 impl Default for AnnotationLimits {
-    /// Returns 1 GiB of inputs, five minutes, and variants of all graphs.
+    /// Returns 1 GiB of inputs, five minutes, and no variants.
     fn default() -> Self {
-        Self { max_bytes: 1 << 30, seconds: 300.0, plain: Vec::new() }
+        Self { max_bytes: 1 << 30, seconds: 300.0, variants: false }
     }
 }
 
@@ -196,17 +207,55 @@ fn annotate_one(row: &SampleRow, runner: &dyn Runner, limits: &AnnotationLimits)
         inputs: sample.tensors,
         max_bytes: limits.max_bytes,
         seconds: limits.seconds,
-        // No variants of training steps: their extents are those of saved values, which no rule describes.
-        variants: Phase::of(&row.path) == Phase::Inference
-            && !limits.plain.iter().any(|prefix| row.path.starts_with(prefix)),
+        variants: limits.variants && has_variants(&row.path),
     };
     let annotation: Annotation = ask(runner, &request)?;
-    let values = graph.num_values();
+    complete(annotation, graph.num_values())
+}
+
+/// Returns whether a graph may have variants. Training steps have none: their extents are those of saved values, which no rule
+/// describes.
+fn has_variants(path: &str) -> bool {
+    Phase::of(path) == Phase::Inference
+}
+
+/// Checks that an annotation describes all values of a graph.
+fn complete(annotation: Annotation, values: usize) -> Result<Annotation, String> {
     let lens =
         annotation.assignments.iter().map(|a| a.shapes.len()).chain(annotation.dtypes.iter().map(|c| c.types.len()));
     match lens.chain([annotation.values.len()]).find(|&len| len != values) {
         Some(len) => Err(format!("malformed reply: {len} of {values} values")),
         None => Ok(annotation),
+    }
+}
+
+/// Adds variants to annotations that were made without them.
+pub(crate) struct Varier<'a> {
+    pub(crate) runner: &'a dyn Runner,
+    /// Time limit of one graph, in seconds.
+    pub(crate) seconds: f64,
+}
+
+impl Varier<'_> {
+    /// Returns the annotation of a graph with both casts and at most `assignments` assignments of extents, unless it has variants
+    /// already or the graph cannot have any.
+    pub(crate) fn vary(
+        &self,
+        row: &SampleRow,
+        annotation: Annotation,
+        assignments: usize,
+    ) -> Result<Annotation, String> {
+        let is_varied = !annotation.assignments.is_empty() || !annotation.dtypes.is_empty();
+        if is_varied || !has_variants(&row.path) {
+            return Ok(annotation);
+        }
+        let sample = parse(&row.path, &row.files).map_err(|error| error.to_string())?;
+        let graph = sample.graph.with_device("cpu", None);
+        let shapes = annotation.values.iter().map(|value| value.as_ref().map(|value| value.shape.clone())).collect();
+        let (inputs, seconds) = (sample.tensors, self.seconds);
+        let request = VariantsRequest { graph: wire::to_value(&graph), inputs, shapes, assignments, seconds };
+        let Variants { assignments, dtypes } = ask(self.runner, &request)?;
+        complete(Annotation { assignments, dtypes, ..annotation }, graph.num_values())
     }
 }
 

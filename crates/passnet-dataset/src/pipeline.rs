@@ -7,7 +7,7 @@ use passnet_record::counted;
 
 use crate::{
     Dataset, SkippedData, Table,
-    annotate::{Annotated, AnnotationLimits, Runner, annotate},
+    annotate::{Annotated, AnnotationLimits, annotate},
     dedup::{Deduplicated, dedup},
     fold::{BoundsError, CanonicalSettings, CompatibleSettings, FoldPolicy, SizeBounds},
     hashes::Rung,
@@ -47,6 +47,8 @@ const TRAINING_FOLDS: usize = 12;
 /// Least number of ops of a subgraph of the published folding.
 const TRAINING_MIN_OPS: u32 = 2;
 
+pub use crate::annotate::Runners;
+
 /// Settings of [`build_suites`].
 #[derive(Clone, Debug)]
 pub struct Recipe {
@@ -58,17 +60,6 @@ pub struct Recipe {
     pub counting: CountSettings,
     /// Limits for the graphs of all suites. Graphs that are for training only get no variants.
     pub bounds: SuiteLimits,
-}
-
-/// The runners of the stages that ask PyTorch.
-#[derive(Clone, Copy)]
-pub struct Runners<'a> {
-    /// Describes the values of graphs.
-    pub annotate: &'a dyn Runner,
-    /// Counts kernels.
-    pub kernels: &'a dyn Runner,
-    /// Proves that graphs run.
-    pub prove: &'a dyn Runner,
 }
 
 /// Result of a stage, or its progress.
@@ -192,7 +183,7 @@ pub fn build_suites(
     // Written to separate datasets: subgraphs for training must not be candidates for evaluation.
     let others = cut(recipe, &unique, runners, report, &mut failures)?;
     let remark = |line: &str| report(StageProgress::Remark(line));
-    let built = build(&unique, &others, runners.prove, &recipe.plans, &recipe.bounds, out, &remark)?;
+    let built = build(&unique, &others, runners, &recipe.plans, &recipe.bounds, out, &remark)?;
     report(StageProgress::Built(&built));
     failures.extend(built.failures);
     let mut suites: Vec<Dataset> = recipe.plans.iter().map(|plan| out.below(&plan.name)).collect();
@@ -228,7 +219,7 @@ fn unique_graphs(
     }
     let unique = work.below("unique");
     report(StageProgress::Deduplicated(&dedup(work, Table::Graphs, Rung::Typed, &unique)?));
-    let limits = AnnotationLimits { plain: recipe.bounds.training.clone(), ..AnnotationLimits::default() };
+    let limits = AnnotationLimits::default();
     let progress = |done, all| report(StageProgress::Progress("annotate", done, all));
     let annotated = annotate(&unique, runners.annotate, &limits, &progress)?;
     report(StageProgress::Annotated(&annotated));
@@ -254,7 +245,8 @@ fn cut(
     report(StageProgress::Mined("fusible", &mine(unique, Method::Fusible, unique)?));
     report(StageProgress::Mined("single-op", &mine(unique, Method::SingleOps, unique)?));
     let mut others = Vec::new();
-    for (name, method) in training_methods()? {
+    let methods = if recipe.bounds.training_split { training_methods()? } else { Vec::new() };
+    for (name, method) in methods {
         let other = unique.below(&name);
         report(StageProgress::Mined(&format!("classical ({name})"), &mine(unique, method, &other)?));
         others.push(other);

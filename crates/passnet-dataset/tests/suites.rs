@@ -13,6 +13,7 @@ use passnet_dataset::{
     import::import_graphs,
     kernels::{CountSettings, count_kernels},
     mine::{Method, mine},
+    pipeline::Runners,
     store::{AnnotationRow, GraphKind, Hashes, Input, KernelsRow, SampleRow, SubgraphOrigin, TaskRow},
     suite::{
         Leak, Phase, Revised, Shares, Split, SuiteLimits, SuitePlan, TRAIN, build, leak_report, leaks, revise, withhold,
@@ -33,13 +34,23 @@ impl Runner for Known {
             return Ok(json!({"kernels": request["prefixes"], "compilations": 1}));
         }
         let (inputs, nodes) = (request["inputs"].as_array().unwrap(), request["graph"]["nodes"].as_array().unwrap());
+        if !request["shapes"].is_null() {
+            let types = vec![json!("float16"); inputs.len() + nodes.len()];
+            let cast = json!({"dtype": "float16", "types": types, "literals": []});
+            return Ok(json!({"assignments": [], "dtypes": [cast]}));
+        }
         let value = json!({"shape": inputs[0]["shape"], "dtype": inputs[0]["dtype"]});
         Ok(json!({"values": vec![value; inputs.len() + nodes.len()], "executed": true}))
     }
 }
 
+/// One runner for all stages.
+fn all(runner: &dyn Runner) -> Runners<'_> {
+    Runners { annotate: runner, kernels: runner, prove: runner }
+}
+
 /// No bound on the classes of tasks.
-const ANY: Shares = Shares { trivial: 1.0, language: 0.0 };
+const ANY: Shares = Shares { trivial: 1.0, language: 0.0, structures: 0.0 };
 
 /// Answers like [`Known`], but no graph with an addition runs.
 struct NoAdditions;
@@ -77,8 +88,7 @@ fn annotated(root: &Path) -> Dataset {
     write_model(&samples, "other/b", "v", 1, 16);
     let dataset = Dataset::at(root.join("dataset"));
     import_graphs(&dataset, &samples).unwrap();
-    let limits = AnnotationLimits { plain: vec!["other/".to_owned()], ..AnnotationLimits::default() };
-    let done = annotate(&dataset, &Known, &limits, &|_, _| ()).unwrap();
+    let done = annotate(&dataset, &Known, &AnnotationLimits::default(), &|_, _| ()).unwrap();
     assert_eq!((done.graphs, done.failures.len()), (2, 0));
     mine(&dataset, Method::Canonical(CanonicalSettings::default()), &dataset).unwrap();
     dataset
@@ -103,7 +113,7 @@ fn graphs_for_training_are_in_no_suite_for_evaluation() {
         graphs: 4,
     };
     let bounds = SuiteLimits { training: vec!["other/".to_owned()], shares: ANY, ..SuiteLimits::default() };
-    let built = build(&dataset, &[], &Known, &[plan], &bounds, &out, &|_| ()).unwrap();
+    let built = build(&dataset, &[], all(&Known), &[plan], &bounds, &out, &|_| ()).unwrap();
     assert!(built.failures.is_empty() && built.refused.is_empty(), "{built:?}");
     let (eval, train) = (out.below("evaluation"), out.below(TRAIN));
     let origins = |dataset: &Dataset| -> Vec<String> {
@@ -180,7 +190,7 @@ fn graphs_that_do_not_run_are_in_no_suite_and_not_in_training() {
     let built = build(
         &dataset,
         &[],
-        &NoAdditions,
+        all(&NoAdditions),
         &[plan],
         &SuiteLimits { shares: ANY, ..SuiteLimits::default() },
         &out,
@@ -201,7 +211,7 @@ fn graphs_over_the_memory_limit_are_proven_again_by_the_next_call() {
     let bounds = SuiteLimits { shares: ANY, ..SuiteLimits::default() };
     let build = |runner: &dyn Runner, name: &str| {
         let out = Dataset::at(scratch.path().join(name));
-        let built = build(&dataset, &[], runner, &[], &bounds, &out, &|_| ()).unwrap();
+        let built = build(&dataset, &[], all(runner), &[], &bounds, &out, &|_| ()).unwrap();
         let ops: Vec<Vec<String>> =
             rows::<TaskRow>(&out.below(TRAIN), Table::Tasks).into_iter().map(|t| t.ops).collect();
         (built, ops)
@@ -291,9 +301,9 @@ fn a_revised_suite_keeps_its_shares_and_training_loses_what_it_evaluates() {
     let pool = suite(scratch.path(), "pool", &pool);
     let other = suite(scratch.path(), "other", &[(&["layer_norm"], 4_096, "nlp")]);
     let out = Dataset::at(scratch.path().join("out"));
-    let shares = Shares { trivial: 0.0, language: 0.25 };
+    let shares = Shares { trivial: 0.0, language: 0.25, structures: 0.0 };
     // Fewer tasks of language models than the share: those that there are.
-    let most = Shares { trivial: 0.0, language: 0.9 };
+    let most = Shares { trivial: 0.0, language: 0.9, structures: 0.0 };
     let revised = revise(&old, std::slice::from_ref(&pool), std::slice::from_ref(&other), 3, most, &out).unwrap();
     assert_eq!(revised, Revised { kept: 2, trivial: 2, crowded: 1, added: 1 });
     assert_eq!(sequences(&out), ["add relu", "exp add", "softmax"]);
@@ -357,7 +367,7 @@ fn whole_models_are_on_one_side_of_the_split() {
         let out = Dataset::at(scratch.path().join(name));
         let bounds = SuiteLimits { split, evaluated: 0.5, shares: ANY, ..SuiteLimits::default() };
         let plans = [plan("single", GraphKind::SingleOp), plan("classical", GraphKind::Classical)];
-        build(&dataset, &[], &Known, &plans, &bounds, &out, &|_| ()).unwrap();
+        build(&dataset, &[], all(&Known), &plans, &bounds, &out, &|_| ()).unwrap();
         let suites = plans.map(|plan| out.below(&plan.name));
         let report = leak_report(&suites, &out.below(TRAIN), 2).unwrap();
         (suites, out.below(TRAIN), report)

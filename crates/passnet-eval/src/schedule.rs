@@ -8,8 +8,8 @@ use passnet_record::{CacheMode, Mode, RunSettings};
 /// Intended total time of the calls of a block.
 const BLOCK: Duration = Duration::from_millis(2);
 /// Intended total time of a block of the faster side, with the untimed work between its calls. Signals between the referee and the worker
-/// take 20 to 60 us, which is less than 1 % of this time.
-const WHOLE_BLOCK: Duration = Duration::from_millis(12);
+/// take 20 to 60 us, which is about 1 % of this time.
+const WHOLE_BLOCK: Duration = Duration::from_millis(6);
 /// Largest total time of the calls of a block of the slowest side, while a trial has several calls.
 const LONGEST_BLOCK: Duration = Duration::from_millis(40);
 /// Share of blocks whose kept outputs are compared.

@@ -48,6 +48,7 @@ fn every_misbehaviour_has_its_status() {
         ("fewer_trials", Status::Integrity, "protocol_violation"),
         ("keeps_a_call_that_it_did_not_make", Status::Integrity, "protocol_violation"),
         ("inflates", Status::Integrity, "protocol_violation"),
+        ("ends_early", Status::Integrity, "protocol_violation"),
         ("wrong_when_timed", Status::Integrity, "timed_output_differs"),
         ("computes_when_fetched", Status::Integrity, "timed_output_differs"),
         ("violation", Status::Integrity, "forbidden_operator"),
@@ -77,9 +78,21 @@ fn every_misbehaviour_has_its_status() {
 fn time_between_trials_and_the_reply_is_found_on_a_busy_machine() {
     // Each block hides 0.2 s, in up to eight blocks: more than the waits for a CPU next to other tests, which are milliseconds.
     let Some(referee) = fake_referee(|settings| settings.timeout_s = 60.0) else { return };
-    let verdict = judge(&referee, "hides_time");
+    for behaviour in ["hides_time", "hides_time_before", "hides_time_after"] {
+        let verdict = judge(&referee, behaviour);
+        let reason = verdict.reason.unwrap();
+        let found = (verdict.status, reason.code.as_str());
+        assert_eq!(found, (Status::Integrity, "clock_disagrees"), "{behaviour}: {}", reason.message);
+    }
+}
+
+#[test]
+fn calls_before_the_signal_of_the_referee_are_found() {
+    let Some(referee) = fake_referee(|_| ()) else { return };
+    // The referee's clock starts after the calls have begun, at least in some of the blocks, so their total does not fit its time.
+    let verdict = judge(&referee, "does_not_wait");
     let reason = verdict.reason.unwrap();
-    assert_eq!((verdict.status, reason.code.as_str()), (Status::Integrity, "clock_disagrees"), "{}", reason.message);
+    assert_eq!((verdict.status, reason.code.as_str()), (Status::Integrity, "protocol_violation"), "{}", reason.message);
 }
 
 #[test]

@@ -240,6 +240,10 @@ pub struct AnnotateArgs {
     /// Time limit for each graph, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = above_zero, default_value = "300")]
     pub seconds: f64,
+    /// Also compute the graph's shapes at ten other sizes and its dtypes in half precision; `build-suites` does this for the graphs
+    /// that it chooses
+    #[arg(long)]
+    pub variants: bool,
     #[command(flatten)]
     pub workers: WorkerArgs,
 }
@@ -327,6 +331,9 @@ pub struct BuildSuitesArgs {
     /// Compile every prefix instead of estimating some kernel counts; slower
     #[arg(long)]
     pub exhaustive: bool,
+    /// Build the suites for evaluation only; the training split takes most of the time
+    #[arg(long)]
+    pub no_training: bool,
     #[command(flatten)]
     pub shares: SharesArgs,
     #[command(flatten)]

@@ -40,11 +40,14 @@ pub struct SharesArgs {
     /// Smallest share of tasks from language models, if there are enough, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.4)]
     pub language: f64,
+    /// Smallest share of tasks with five structures or more, if there are enough, from 0 to 1; `revise` ignores it
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.6)]
+    pub structures: f64,
 }
 
 impl SharesArgs {
     pub fn shares(&self) -> Shares {
-        Shares { trivial: self.trivial, language: self.language }
+        Shares { trivial: self.trivial, language: self.language, structures: self.structures }
     }
 }
 
@@ -105,4 +108,7 @@ pub struct CardArgs {
     /// Suites to describe
     #[arg(required = true)]
     pub suites: Vec<PathBuf>,
+    /// Add what bounds the time of the tasks, from a file of `benches/dataset/difficulty.py`
+    #[arg(long, value_name = "FILE")]
+    pub difficulty: Option<PathBuf>,
 }

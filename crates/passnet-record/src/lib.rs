@@ -30,6 +30,7 @@ mod capture;
 mod choice;
 mod costs;
 mod device;
+mod difficulty;
 mod dtype;
 pub mod env;
 pub mod fleet;
@@ -71,6 +72,7 @@ pub use capture::{CaptureDefinition, CaptureLine, CaptureSettings, CapturedModel
 pub use choice::{Baseline, CacheMode, Coverage, Depth, ExecutionPath, Mode, Split, Weights};
 pub use costs::{CallCosts, DeviceRates, PlannedCosts, PlannedInput, PlannedPart, PlannedTask, RegionCosts, SideRates};
 pub use device::{Device, UnknownDevice};
+pub use difficulty::{DIFFICULTY_VERSION, DifficultyBound, TaskDifficulty};
 pub use dtype::{DType, UnknownDType};
 pub use id::{ContentId, InvalidContentId};
 pub use layout::{Layout, Pool, Windows};

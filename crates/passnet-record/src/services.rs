@@ -244,6 +244,28 @@ impl ValueMeta {
     }
 }
 
+/// Request for the variants of an annotated graph: other extents and dtypes. The graph is not run again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantsRequest {
+    pub graph: Value,
+    /// One entry per input, in order.
+    pub inputs: Vec<TensorMeta>,
+    /// Shape of each value, inputs before nodes; `None` for values that are not tensors.
+    pub shapes: Vec<Option<Vec<u64>>>,
+    /// Largest number of assignments of extents to search for.
+    pub assignments: usize,
+    /// Wall-clock limit in seconds.
+    pub seconds: f64,
+}
+
+/// Reply to [`VariantsRequest`]. The fields are those of [`Annotation`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields of `Annotation`")]
+pub struct Variants {
+    pub assignments: Vec<ExtentAssignment>,
+    pub dtypes: Vec<Cast>,
+}
+
 /// Graph at other extents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExtentAssignment {

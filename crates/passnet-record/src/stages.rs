@@ -19,6 +19,9 @@ pub enum ShardStage {
         seconds: f64,
         /// Memory limit of a worker, in bytes.
         memory_bytes: Option<u64>,
+        /// If true, each graph also gets its variants.
+        #[serde(default)]
+        variants: bool,
     },
     /// Finds subgraphs by canonical folding.
     Fold {

@@ -11,7 +11,8 @@
 ``dtypes``
     for float16 and bfloat16, the dtype of each value if every float32 input has this dtype instead, as after ``model.half()``
 
-Without ``variants``, the last two fields are empty.
+Without ``variants``, the last two fields are empty. A later request computes them without another run: lines ``{"graph", "inputs", "shapes":
+[SHAPE | null, ...], "assignments": N}`` are answered with ``assignments`` (at most N of them) and ``dtypes``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from passnet._capture.sample import LITERAL_LIMIT, _rounded
-from passnet._passes.wire import target_name, to_graph_module
+from passnet._passes.wire import target_name, to_graph
 from passnet._services import shape_variants
 from passnet._services.inputs import dtype_name, make_inputs
+from passnet._services.measure import Measurer, type_of
 from passnet._services.serve import is_over_memory, serve_in_children
 from passnet._summary import summary
 
@@ -34,32 +35,46 @@ class AnnotateError(RuntimeError):
     """A graph does not run; the message names the op that failed."""
 
 
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    if "shapes" in request:
+        return _variants(request["graph"], request["inputs"], request["shapes"], request["assignments"])
+    return annotate(request)
+
+
 def annotate(request: dict[str, Any]) -> dict[str, Any]:
-    module = to_graph_module(request["graph"])
+    graph = to_graph(request["graph"])
     metas = request["inputs"]
-    values, stopped = [None] * len(_names(module)), None
+    values, stopped = [None] * len(_names(graph)), None
     executed = _nbytes(metas) <= request["max_bytes"]
     if executed:
-        values, stopped = _execute(module, metas)
+        values, stopped = _execute(graph, metas)
     if not executed or stopped is not None:
         # Some ops need content to compute their shape. If one fails for that reason, the reason to report is why the run failed.
         executed, reason = False, stopped
-        types, stopped = _propagate(module, metas)
+        types, stopped = _propagate(graph, metas)
         values = [value if value is not None else kind for value, kind in zip(values, types, strict=True)]
         if stopped is not None:
             raise AnnotateError(stopped if reason is None or _lies(stopped) else reason)
-    shapes = {name: v["shape"] for name, v in zip(_names(module), values, strict=True) if v is not None}
     annotation = {"values": values, "executed": executed, "assignments": [], "dtypes": []}
     if request.get("variants", True):
-        variants = shape_variants.Variants(request["graph"], metas, shapes)
-        annotation["assignments"] = variants.assignments()
-        annotation["dtypes"] = [variants.cast(dtype) for dtype in ("float16", "bfloat16")]
+        shapes = [None if value is None else value["shape"] for value in values]
+        annotation |= _variants(request["graph"], metas, shapes, shape_variants.MOST)
     return annotation
 
 
-def _names(module: torch.fx.GraphModule) -> list[str]:
+def _variants(
+    graph: dict[str, Any], metas: list[dict[str, Any]], shapes: list[list[int] | None], most: int
+) -> dict[str, Any]:
+    variants = shape_variants.Variants(graph, metas, shapes)
+    return {
+        "assignments": variants.assignments(most),
+        "dtypes": [variants.cast(dtype) for dtype in ("float16", "bfloat16")],
+    }
+
+
+def _names(graph: torch.fx.Graph) -> list[str]:
     """Returns the names of inputs and nodes in order."""
-    return [node.name for node in module.graph.nodes if node.op != "output"]
+    return [node.name for node in graph.nodes if node.op != "output"]
 
 
 def _lies(message: str) -> bool:
@@ -74,8 +89,9 @@ def _nbytes(metas: list[dict[str, Any]]) -> int:
 class _Recorder(torch.fx.Interpreter):
     """Runs a graph and keeps the result of `describe` for each value. `failure` names the op that failed."""
 
-    def __init__(self, module: torch.fx.GraphModule, describe: Any) -> None:
-        super().__init__(module)
+    def __init__(self, graph: torch.fx.Graph, describe: Any) -> None:
+        # Without a module of the graph, whose code would be written and compiled.
+        super().__init__(torch.nn.Module(), graph=graph)
         self.describe, self.seen, self.failure = describe, {}, None
 
     def run_node(self, node: torch.fx.Node) -> Any:
@@ -96,49 +112,20 @@ class _Recorder(torch.fx.Interpreter):
             if is_over_memory(error):
                 raise
             self.failure = self.failure or str(error)
-        return [self.seen.get(name) for name in _names(self.module)], self.failure
+        return [self.seen.get(name) for name in _names(self.graph)], self.failure
 
 
-def _propagate(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
+def _propagate(graph: torch.fx.Graph, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
     with FakeTensorMode(), torch.no_grad():
         inputs = [torch.empty(meta["shape"], dtype=getattr(torch, meta["dtype"])) for meta in metas]
-        return _Recorder(module, _type).collect(inputs)
+        return _Recorder(graph, type_of).collect(inputs)
 
 
-def _execute(module: torch.fx.GraphModule, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
+def _execute(graph: torch.fx.Graph, metas: list[dict[str, Any]]) -> tuple[list[Any], str | None]:
     with torch.no_grad():
-        return _Recorder(module, _measure).collect(make_inputs(metas))
-
-
-def _type(tensor: torch.Tensor) -> dict[str, Any]:
-    return {"shape": list(tensor.shape), "dtype": dtype_name(tensor)}
-
-
-def _measure(tensor: torch.Tensor) -> dict[str, Any]:
-    meta = _type(tensor)
-    count = tensor.numel()
-    if count == 0 or tensor.layout != torch.strided or tensor.is_complex():
-        return meta
-    if count < LITERAL_LIMIT:
-        literals = [_rounded(x, 9) for x in tensor.flatten().tolist()]
-        meta["data"] = [x if not isinstance(x, float) or abs(x) < float("inf") else str(x) for x in literals]
-    if tensor.is_floating_point():
-        # float32 is enough: PyTorch accumulates the sums in higher precision.
-        exact = tensor if tensor.dtype == torch.float64 else tensor.float()
-        std, mean = torch.std_mean(exact, correction=min(count - 1, 1))
-        meta["mean"], meta["std"] = _number(mean.item()), _number(std.item())
-        if "data" not in meta and exact.min().item() >= 0:
-            meta["min_val"] = 0.0
-    elif tensor.dtype != torch.bool and "data" not in meta:
-        meta["min_val"], meta["max_val"] = float(tensor.min()), float(tensor.max())
-    return meta
-
-
-def _number(value: float) -> float | None:
-    # JSON has no NaN. If the number is null, the rules for inputs use their default.
-    return _rounded(value, 6) if abs(value) < float("inf") else None
+        return _Recorder(graph, Measurer().measure).collect(make_inputs(metas))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    serve_in_children(annotate)
+    serve_in_children(answer)

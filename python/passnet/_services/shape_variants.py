@@ -17,30 +17,37 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet._passes.wire import Encoder, to_graph_module
+from passnet._passes.wire import Encoder, to_graph
 from passnet._services.inputs import dtype_name
 
 _VIEWS = {"view", "reshape", "_unsafe_view", "unflatten"}
 _EXPANDS = {"expand", "broadcast_to"}
 _MAKERS = {"zeros", "ones", "full", "empty", "randn", "rand", "arange", "eye", "new_zeros", "new_ones", "new_full"}
 _MAKERS |= {"new_empty", "repeat", "interpolate", "linspace"}
+# Largest number of assignments of a graph.
+MOST = 10
 _CASTS = {"to", "type", "softmax", "sum", "mean", "zeros", "ones", "full", "arange", "tensor", "cumsum"}
 
 
 class Variants:
     """One graph under other extents and dtypes of its inputs."""
 
-    def __init__(self, wire: dict[str, Any], metas: list[dict[str, Any]], shapes: dict[str, list[int]]) -> None:
-        self.module = to_graph_module(_on_meta(wire))
-        self.metas, self.shapes = metas, shapes
-        self.nodes = [node for node in self.module.graph.nodes if node.op != "output"]
+    def __init__(self, wire: dict[str, Any], metas: list[dict[str, Any]], shapes: list[list[int] | None]) -> None:
+        self.graph = to_graph(_on_meta(wire))
+        self.metas = metas
+        self.nodes = [node for node in self.graph.nodes if node.op != "output"]
+        pairs = zip(self.nodes, shapes, strict=True)
+        self.shapes = {node.name: shape for node, shape in pairs if shape is not None}
         self.data = [index for index, meta in enumerate(metas) if _is_data(meta)]
         self.calls = _Calls()
 
-    def assignments(self) -> list[dict[str, Any]]:
-        """Returns each assignment with its ``symbols``, the ``shapes`` of all values (null if unknown), and the corrected ``literals``."""
-        found = []
+    def assignments(self, most: int) -> list[dict[str, Any]]:
+        """Returns the first `most` assignments, each with its ``symbols``, the ``shapes`` of all values (null if unknown), and the
+        corrected ``literals``."""
+        found: list[dict[str, Any]] = []
         for symbols, extents in self._candidates():
+            if len(found) == most:
+                break
             run = self._farthest(lambda lookup, extents=extents: self._run(extents, None, lookup), (True, False))
             shapes = [run.shape(node) for node in self.nodes]
             if any(s is not None and s != self.shapes.get(n.name) for s, n in zip(shapes, self.nodes, strict=True)):
@@ -71,7 +78,7 @@ class Variants:
         return run
 
     def _candidates(self) -> list[tuple[dict[str, int], dict[int, list[int]]]]:
-        """Returns at most ten assignments of batch size, length, and height with width."""
+        """Returns at most :data:`MOST` assignments of batch size, length, and height with width."""
         shapes = {index: self.metas[index]["shape"] for index in self.data if self.metas[index]["shape"]}
         if not shapes:
             return []
@@ -94,7 +101,7 @@ class Variants:
                 extents[index] = new
             if extents != shapes and all(extents != other for _, other in found):
                 found.append((symbols, extents))
-        return found[:10]
+        return found[:MOST]
 
 
 # Pairs of factors: for the batch size, and for height and width or length.
@@ -105,7 +112,7 @@ class _Run(torch.fx.Interpreter):
     """One run. `results` has the values of all nodes before the first one that fails."""
 
     def __init__(self, variants: Variants, lookup: bool, cast: torch.dtype | None) -> None:
-        super().__init__(variants.module, garbage_collect_values=False)
+        super().__init__(torch.nn.Module(), garbage_collect_values=False, graph=variants.graph)
         self.old, self.lookup, self.cast, self.calls = variants.shapes, lookup, cast, variants.calls
         self.results: dict[str, Any] = {}
         self.corrected: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}

@@ -91,7 +91,7 @@ fn shards_of_any_size_give_the_files_of_one_machine() {
         same();
 
         let one = annotate(&alone, &refuse, &AnnotationLimits::default(), &|_, _| ()).unwrap();
-        let stage = ShardStage::Annotate { max_bytes: 1 << 30, seconds: 300.0, memory_bytes: None };
+        let stage = ShardStage::Annotate { max_bytes: 1 << 30, seconds: 300.0, memory_bytes: None, variants: false };
         let results = run(&stage, &spread, Path::new(""), &scratch("annotate"), graphs);
         let merged = merge_annotations(&spread, &results).unwrap();
         assert_eq!((one.failures.len(), one.failures), (10, merged.failures));

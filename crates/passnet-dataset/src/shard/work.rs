@@ -216,8 +216,8 @@ pub fn run_shard(shard: &Path, runner: &dyn Runner) -> Result<(), ShardError> {
             // If none of the samples could be read, the shard is empty.
             if find_samples(&folder)?.is_empty() { Vec::new() } else { import_graphs(&output, &folder)?.failures }
         }
-        &ShardStage::Annotate { max_bytes, seconds, .. } => {
-            let limits = AnnotationLimits { max_bytes, seconds, ..AnnotationLimits::default() };
+        &ShardStage::Annotate { max_bytes, seconds, variants, .. } => {
+            let limits = AnnotationLimits { max_bytes, seconds, variants };
             let annotated = annotate(&input, runner, &limits, &|_, _| ())?;
             fs::create_dir_all(output.root())?;
             let name = Table::Annotations.name();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    class::{self, TaskClass},
+    class::{self, MANY_STRUCTURES, TaskClass},
     plan::{Built, SuiteLimits},
 };
 use crate::{
@@ -29,7 +29,7 @@ type Bucket = Vec<(u8, Vec<u32>)>;
 
 /// The subgraphs of one op sequence.
 pub(super) struct CandidateGroup {
-    ops: Vec<String>,
+    pub(super) ops: Vec<String>,
     /// Number of places that have the sequence and are not for training only, repetitions included.
     origins: usize,
     pub(super) candidates: Vec<CandidateSubgraph>,
@@ -41,25 +41,31 @@ pub(super) type Groups = BTreeMap<(Phase, GraphKind, String), CandidateGroup>;
 impl CandidateGroup {
     /// Returns the class of the task that the group would become.
     pub(super) fn class(&self) -> TaskClass {
-        TaskClass::of_graphs(
-            &self.ops,
-            self.candidates.iter().map(|candidate| (candidate.elements, candidate.is_language)),
-        )
+        let graphs = self.candidates.iter().map(|candidate| (candidate.elements, candidate.is_language));
+        let evaluated = self.candidates.iter().filter(|candidate| candidate.origin.is_some());
+        let structures: BTreeSet<&str> = evaluated.map(|candidate| candidate.structure.as_str()).collect();
+        let is_varied = structures.len() >= MANY_STRUCTURES;
+        TaskClass { is_varied, ..TaskClass::of_graphs(&self.ops, graphs) }
     }
 
-    /// Returns at most `count` candidates for evaluation with their origins, from as many structures and buckets of inputs as
-    /// possible.
+    /// Returns at most `count` candidates for evaluation with their origins, from as many structures as possible, then from as many
+    /// buckets of inputs as possible.
     pub(super) fn spread(&self, count: usize) -> Vec<&SubgraphOrigin> {
-        let mut classes: BTreeMap<(&str, &Bucket), Vec<&SubgraphOrigin>> = BTreeMap::new();
+        let mut structures: BTreeMap<&str, BTreeMap<&Bucket, Vec<&SubgraphOrigin>>> = BTreeMap::new();
         for candidate in &self.candidates {
-            let class = classes.entry((&candidate.structure, &candidate.bucket)).or_default();
-            class.extend(&candidate.origin);
+            let buckets = structures.entry(&candidate.structure).or_default();
+            buckets.entry(&candidate.bucket).or_default().extend(&candidate.origin);
         }
-        let longest = classes.values().map(Vec::len).max().unwrap_or(0);
-        // Round robin: each class gives one candidate before any class gives a second, so that a task varies as much as possible.
-        let rounds = (0..longest).flat_map(|round| classes.values().filter_map(move |class| class.get(round).copied()));
-        rounds.take(count).collect()
+        // Round robin: each bucket gives one candidate before any bucket gives a second, and so do the structures.
+        let structures = structures.into_values().map(|buckets| in_turns(buckets.into_values().collect()));
+        in_turns(structures.collect()).into_iter().take(count).collect()
     }
+}
+
+/// Returns the first item of each list, then the second of each, and so on.
+fn in_turns<T: Copy>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    (0..longest).flat_map(|turn| lists.iter().filter_map(move |list| list.get(turn).copied())).collect()
 }
 
 /// Returns all annotated subgraphs whose inputs fit the bound, by kind and hash of their op sequence.

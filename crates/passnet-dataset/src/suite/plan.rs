@@ -34,9 +34,11 @@ pub struct SuiteLimits {
     pub training: Vec<String>,
     /// Unit of full graphs that is kept on one side, evaluation or training.
     pub split: Split,
+    /// False if only the suites for evaluation are wanted. The training split takes most of the time.
+    pub training_split: bool,
     /// Share of the models or families that are for evaluation. It has no effect if single graphs are split.
     pub evaluated: f64,
-    /// Shares of trivial tasks and of language models in each suite.
+    /// Shares of trivial tasks, of language models and of tasks with several structures in each suite.
     pub shares: Shares,
 }
 
@@ -49,6 +51,7 @@ impl Default for SuiteLimits {
             casts: CastRule::default(),
             training: Vec::new(),
             split: Split::Place,
+            training_split: true,
             evaluated: EVALUATED,
             shares: Shares::default(),
         }
@@ -73,6 +76,8 @@ pub struct Built {
     pub suites: Vec<(String, usize, usize)>,
     /// Number of graphs that were proven not to run, by reason.
     pub refused: BTreeMap<String, usize>,
+    /// Sentences about shares that a suite does not reach.
+    pub notes: Vec<String>,
     /// Files and rows that could not be read.
     pub failures: Vec<SkippedData>,
 }

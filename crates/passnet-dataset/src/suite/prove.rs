@@ -80,20 +80,19 @@ impl Proofs {
         Ok(Self { dataset: dataset.clone(), known, fresh: Vec::new() })
     }
 
-    /// Returns the first `count` candidates that run, in order.
+    /// Returns the first `count` candidates that run, in order. Candidates after them stay in the iterator.
     pub(super) fn first_good(
         &mut self,
-        candidates: Vec<SampleRow>,
+        mut candidates: &mut dyn Iterator<Item = SampleRow>,
         count: usize,
         max_bytes: u64,
         runner: &dyn Runner,
         built: &mut Built,
     ) -> Result<Vec<SampleRow>, TableError> {
         let mut good = Vec::new();
-        let mut candidates = candidates.into_iter();
         while good.len() < count {
             // Only as many as are still missing, because a proof runs the graph.
-            let batch: Vec<SampleRow> = candidates.by_ref().take(count - good.len()).collect();
+            let batch: Vec<SampleRow> = (&mut candidates).take(count - good.len()).collect();
             if batch.is_empty() {
                 break;
             }

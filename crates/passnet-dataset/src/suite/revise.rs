@@ -34,7 +34,8 @@ struct Whole {
 }
 
 /// Writes a suite with `tasks` tasks within `shares` to `out`. It keeps the suite's own tasks in their order, as far as the
-/// shares permit, and then adds tasks of `pool`, those of language models first. It does not add trivial tasks of `pool` or tasks
+/// shares permit, and then adds tasks of `pool`, those of language models first. The share of tasks with several structures has no
+/// effect. It does not add trivial tasks of `pool` or tasks
 /// with op sequences of `without`.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use passnet_dataset::{
     folders::check_folder,
     kernels::CountSettings,
     pipeline::{Recipe, Runners, StageProgress, build_suites, plans, training_prefixes},
-    suite::{Leak, SuiteLimits, card},
+    suite::{Difficulties, Leak, SuiteLimits, card},
 };
 use passnet_services::Helper;
 
@@ -40,7 +40,7 @@ pub(crate) fn build_with(args: &BuildSuitesArgs, runners: Runners<'_>) -> Result
     // A closed stdout does not stop the stages. The next write of the command reports it.
     let suites = build_suites(&recipe, &work, &out, runners, &|step| drop(print(step)))?;
     if let Some(path) = &args.card {
-        fs_err::write(path, card(&suites.suites)?).context("the card cannot be written")?;
+        fs_err::write(path, card(&suites.suites, &Difficulties::default())?).context("the card cannot be written")?;
     }
     let code = report_failures(&work, &suites.failures)?;
     // A leak fails the command even if all data could be used: the suites must not be published.
@@ -64,6 +64,7 @@ fn recipe(args: &BuildSuitesArgs) -> Result<Recipe> {
             casts: args.casts,
             training,
             split: args.split.unit,
+            training_split: !args.no_training,
             evaluated: args.evaluated,
             shares: args.shares.shares(),
             ..SuiteLimits::default()

@@ -17,7 +17,7 @@ use passnet_flags::{AnnotateArgs, KernelsArgs};
 
 pub(super) fn run_annotate(args: &AnnotateArgs) -> Result<ExitCode> {
     let dataset = with_table(&args.dataset, Table::Graphs)?;
-    let limits = AnnotationLimits { max_bytes: args.max_bytes, seconds: args.seconds, ..AnnotationLimits::default() };
+    let limits = AnnotationLimits { max_bytes: args.max_bytes, seconds: args.seconds, variants: args.variants };
     let pool = pool(Helper::Annotate, args.workers.limits())?;
     let found = annotate(&dataset, &PoolRunner(&pool), &limits, &|done, all| progress("annotate", done, all))?;
     output::text(&found.to_string())?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use passnet_dataset::{
     Dataset, SkippedData, Table,
     query::{Filter, FindError, describe, find, query, stats},
-    suite::{SuiteLeaks, card, leak_report},
+    suite::{Difficulties, SuiteLeaks, card, leak_report},
 };
 
 use super::found::{report_failures, with_table};
@@ -71,7 +71,8 @@ pub(super) fn run_query(args: &QueryArgs) -> Result<ExitCode> {
 
 pub(super) fn run_card(args: &CardArgs) -> Result<ExitCode> {
     let suites: Vec<Dataset> = args.suites.iter().map(|path| with_table(path, Table::Tasks)).collect::<Result<_>>()?;
-    output::text(card(&suites)?.trim_end())?;
+    let difficulties = args.difficulty.as_deref().map(Difficulties::read).transpose()?.unwrap_or_default();
+    output::text(card(&suites, &difficulties)?.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -53,7 +53,8 @@ pub(super) fn run(args: &FleetDatasetArgs) -> Result<ExitCode> {
         FleetStage::Annotate(stage) => {
             let dataset = with_table(&stage.dataset, Table::Graphs)?;
             let PoolLimits { memory_bytes, .. } = stage.workers.limits();
-            let order = ShardStage::Annotate { max_bytes: stage.max_bytes, seconds: stage.seconds, memory_bytes };
+            let (max_bytes, seconds, variants) = (stage.max_bytes, stage.seconds, stage.variants);
+            let order = ShardStage::Annotate { max_bytes, seconds, memory_bytes, variants };
             let merge = |shards: &[ShardResult]| merge_annotations(&dataset, shards);
             let Some(found) = on_cluster(args, &order, &dataset, unused, merge)? else { return interrupted() };
             output::text(&found.to_string())?;

@@ -197,6 +197,13 @@ class Worker:
         if self.behaviour == "hang_in_time":
             time.sleep(600)
         trials = message["trials"] - (self.behaviour == "fewer_trials")
+        if self.behaviour == "hides_time_before":
+            time.sleep(0.2)
+        send(self.sock, {"type": "armed"})
+        if self.behaviour != "does_not_wait":
+            assert receive(self.sock)[0] == {"type": "go"}
+        if self.behaviour == "ends_early":
+            send(self.sock, {"type": "ended"})
         begin, times = time.monotonic_ns(), []
         for _ in range(message["warmup"] + trials):
             start = time.monotonic_ns()
@@ -208,6 +215,12 @@ class Worker:
         if self.behaviour == "inflates":
             times = [10**12 for _ in times]
         total = time.monotonic_ns() - begin
+        if self.behaviour != "ends_early":
+            send(self.sock, {"type": "ended"})
+        if self.behaviour == "does_not_wait":
+            receive(self.sock)
+        if self.behaviour == "hides_time_after":
+            time.sleep(0.2)
         (block, pool), windows = self.pool, message["windows"][0]
         kept_call = trials * message["calls"] - (self.behaviour != "keeps_a_call_that_it_did_not_make")
         number = (windows["start"] + (message["warmup"] + kept_call) * windows["step"]) % pool["windows"]
