@@ -129,3 +129,29 @@ def test_attributes_that_all_tensors_have_prevent_no_capture():
     for _ in range(3):
         compiled(values())
     assert not compiled.report().as_dict()["eager"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@torch.no_grad()
+def test_an_attribute_that_tensors_lack_prevents_no_capture_and_is_compared():
+    compiled = passnet.compile(perhaps_scaled, verify=False)
+    x = values()
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), perhaps_scaled(x))
+    assert not compiled.report().as_dict()["eager"]
+    x.scale = 0.5
+    torch.testing.assert_close(compiled(x), perhaps_scaled(x))
+    del x.scale
+    torch.testing.assert_close(compiled(x), perhaps_scaled(x))
+
+
+@torch.no_grad()
+def test_a_keyword_argument_that_is_asked_for_an_attribute_prevents_no_capture():
+    # As transformers asks whether a tensor is one of JAX.
+    def function(*, x: torch.Tensor) -> torch.Tensor:
+        return x if hasattr(x, "jax") else torch.relu(x) * 2
+
+    compiled = passnet.compile(function, verify=False)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x=values()), torch.relu(values()) * 2)
+    assert not compiled.report().as_dict()["eager"]

@@ -98,7 +98,7 @@ def _native_checks(captured: Captured, facts: _native.ModuleFacts, variables: st
     if torch.is_grad_enabled():
         # `reason_outside` has the reason. With gradients disabled, nothing is saved.
         native.append(f"{code.name(top_hooks)}(True) is None")
-    native += _offsets(captured)
+    native += _read_from_arguments(captured)
     if types := _types(captured):
         native.append(f"{code.name(types)}()")
     return [*native, *_sharing(captured, code)]
@@ -233,11 +233,15 @@ def _frozen(captured: Captured, changed: Callable[[], Any], code: Code) -> Seque
     ]
 
 
-def _offsets(captured: Captured) -> Sequence[str]:
-    """Returns checks of the arguments whose storage offset the code read."""
+def _read_from_arguments(captured: Captured) -> Sequence[str]:
+    """Returns checks of the arguments whose storage offset the code read, and of those that it asked for an attribute."""
     numbers = {id(tensor): number for number, tensor in enumerate(captured.inputs)}
     placed = {numbers[id(tensor)]: tensor for tensor in captured.facts.placed}
-    return [f"{_variable(number)}.storage_offset() == {tensor.storage_offset()}" for number, tensor in placed.items()]
+    lacking = sorted({(numbers[id(tensor)], name) for tensor, name in captured.facts.lacking})
+    return [
+        *(f"{_variable(number)}.storage_offset() == {tensor.storage_offset()}" for number, tensor in placed.items()),
+        *(f"not hasattr({_variable(number)}, {name!r})" for number, name in lacking),
+    ]
 
 
 def _sharing(captured: Captured, code: Code) -> Sequence[str]:

@@ -32,6 +32,8 @@ class Facts:
     placed: list[torch.Tensor] = field(default_factory=list)
     """Arguments whose storage offset the code read. The other checks do not include the offset, because most code computes the same
     for any offset."""
+    lacking: list[tuple[torch.Tensor, str]] = field(default_factory=list)
+    """Pairs of an argument and an attribute that it must not have, because the code asked whether it has it."""
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """Yields the tensors among the objects whose identity each call checks."""

@@ -25,7 +25,7 @@ from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._guards import TracingContext
 from torch.nn.modules import module as nn_module
 
-from passnet._compile.attributes import OF_ABSENCE, check_attribute_of_argument, check_guard_on_argument
+from passnet._compile.attributes import OF_ABSENCE, check_attribute_of_argument, missing_attribute
 from passnet._compile.dynamo import functions_of_guards
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
@@ -124,7 +124,8 @@ class _Reader:
             return
         value = self._find(name)
         if name in self.given:
-            check_guard_on_argument(name, value, kind, keywords, self._find)
+            if (missing := missing_attribute(name, value, kind, keywords, self._find)) is not None:
+                self.facts.lacking.append(missing)
             self._note_place(self._find(name.removesuffix(_OFFSET)), value)
             return
         if value is _ABSENT and kind in OF_ABSENCE and self._note_missing(name):
