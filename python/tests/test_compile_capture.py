@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 import torch
 from torch.fx import traceback
 
-from passnet._compile import strides
+from passnet._compile import dynamo, strides
 from passnet._compile.capture import capture
 
 
@@ -30,6 +32,19 @@ def test_a_capture_takes_no_stacks_and_leaves_those_of_other_graphs():
     torch.compile(model, backend=backend)(torch.ones(3))
     torch._dynamo.reset()
     assert seen and all("torch.relu(x) + 1" in stack for stack in seen)
+
+
+def test_captures_of_several_threads_leave_the_settings_as_they_are():
+    node = torch.fx.Graph().placeholder("x")
+    node.meta["key"] = "value"
+    # Contexts of two threads that end in the order in which they began, and the run of a graph by a third thread.
+    first, second, run = contextlib.ExitStack(), contextlib.ExitStack(), contextlib.ExitStack()
+    first.enter_context(dynamo._stackless.context())
+    run.enter_context(traceback.set_current_meta(node))
+    second.enter_context(dynamo._stackless.context())
+    for context in (first, second, run):
+        context.close()
+    assert not traceback.has_preserved_node_meta() and not traceback.get_current_meta()
 
 
 @torch.no_grad()

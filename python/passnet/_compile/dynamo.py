@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,20 +26,45 @@ def call_captured(
     function: Callable[..., Any], backend: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """Calls a function under Dynamo as one graph of fixed sizes, with its operations as they are written. Returns its result."""
-    with torch._dynamo.config.patch(AS_WRITTEN | _UNCOLLECTED), _without_stacks():
+    with torch._dynamo.config.patch(AS_WRITTEN | _UNCOLLECTED), _stackless.context():
         return torch.compile(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)
 
 
-@contextlib.contextmanager
-def _without_stacks() -> Iterator[None]:
-    """A context in which Dynamo notes no stack of the user's code at each node of a graph.
+class _Stackless:
+    """Contexts in which Dynamo notes no stack of the user's code at each node of a graph.
 
-    Only messages would show these stacks, and their text takes a tenth of the time of a capture.
+    Only messages would show these stacks, and their text takes a tenth of the time of a capture. The state that PyTorch keeps for this
+    is one for all threads: the first of the contexts that overlap changes it, and the last one restores it.
     """
-    with traceback.preserve_node_meta():
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0
+        self._restore = contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def context(self) -> Iterator[None]:
+        with self._lock:
+            self._open += 1
+            if self._open == 1:
+                self._change()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open -= 1
+                if self._open == 0:
+                    self._restore.close()
+
+    def _change(self) -> None:
+        self._restore.enter_context(traceback.preserve_node_meta())
         # Dynamo keeps a stack that a node has already.
         traceback.set_stack_trace(["captured by PassNet"])
-        yield
+        # Another thread that runs a graph meanwhile makes this dictionary the current one again when it ends.
+        self._restore.callback(traceback.get_current_meta().pop, "stack_trace", None)
+
+
+_stackless = _Stackless()
 
 
 def forget_guards() -> None:
