@@ -32,6 +32,11 @@ pub(crate) trait Element: Copy + Send + Sync {
     /// Returns |self - other| for the report; NaN or infinite where an element is NaN or infinite.
     fn distance(self, other: Self) -> f64;
 
+    /// Returns |self - truth|. The default is for types that have no float64 result.
+    fn distance_from(self, _truth: f64) -> f64 {
+        f64::NAN
+    }
+
     /// Returns |self|.
     fn magnitude(self) -> f64;
 
@@ -104,6 +109,10 @@ macro_rules! float {
                 (f64::from(self) - f64::from(other)).abs()
             }
 
+            fn distance_from(self, truth: f64) -> f64 {
+                (f64::from(self) - truth).abs()
+            }
+
             fn magnitude(self) -> f64 {
                 f64::from(self).abs()
             }
@@ -150,6 +159,10 @@ macro_rules! short_float {
 
             fn distance(self, other: Self) -> f64 {
                 (self.to_f64() - other.to_f64()).abs()
+            }
+
+            fn distance_from(self, truth: f64) -> f64 {
+                (self.to_f64() - truth).abs()
             }
 
             fn magnitude(self) -> f64 {

@@ -20,15 +20,17 @@ mod float64;
 mod independent;
 mod loose;
 mod parts;
+mod vanishing;
 
 use element::{Complex, Element, Ladder};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
 pub use float64::{MARGIN, against_float64, rounded};
 use half::{bf16, f16};
 pub use independent::with_independent;
-pub use loose::{Exceptional, LooseFailure, LooseTerms, NOISE, loose_bound, loosely_close};
+pub use loose::{Exceptional, LooseFailure, LooseTerms, NOISE, loose_bound, loosely_close, near_bound};
 use parts::{in_parts, largest_magnitude};
 use passnet_record::DType;
+pub use vanishing::{VanishingTerms, vanishing_difference};
 
 /// Agreement of one tensor with its reference.
 #[derive(Clone, Debug, PartialEq)]

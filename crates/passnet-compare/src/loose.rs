@@ -65,8 +65,8 @@ impl LooseTerms {
     }
 }
 
-/// [`loose_bound`] for inputs of ordinary magnitudes.
-const fn near_bound(dtype: DType) -> Option<f64> {
+/// [`loose_bound`] for inputs of ordinary magnitudes: a difference relative to the tensor's magnitudes.
+pub const fn near_bound(dtype: DType) -> Option<f64> {
     match dtype {
         DType::Float64 => Some(1e-9),
         DType::Float32 => Some(1e-3),
@@ -178,14 +178,14 @@ impl LooseRule {
 }
 
 /// Multiple of the 90th percentile that [`typical`] returns. A normal distribution has one element of 10^10 above it.
-const ABOVE_MOST: f64 = 4.0;
+pub(crate) const ABOVE_MOST: f64 = 4.0;
 
 /// Number of low bits of a magnitude that its bucket leaves out: a bucket is an eighth of a power of two.
 const IN_BUCKET: u32 = 49;
 
 /// Returns a magnitude that most elements other than zero do not exceed, and that does not depend on the largest ones: a quotient by values
 /// near zero has a few huge elements, and a bound relative to these excuses any error elsewhere.
-fn typical<E: Element>(reference: &[u8]) -> f64 {
+pub(crate) fn typical<E: Element>(reference: &[u8]) -> f64 {
     let magnitudes = |part: Range<usize>| {
         let positive = |magnitude: &f64| magnitude.is_finite() && *magnitude > 0.0;
         E::elements(&reference[part]).map(E::magnitude).filter(positive)

@@ -19,6 +19,11 @@ const CHECKED_SHARE: f64 = 0.5;
 const USUAL_BYTES: u64 = 64 << 20;
 /// Number of trials in the block that measures the duration of a call.
 const SIZING_TRIALS: u32 = 3;
+/// Duration of a call, with the untimed work around it, below which its duration is measured again without warm-up calls. The first
+/// calls of a process take up to ten times as long as later ones, and would make the blocks of a fast graph too short.
+const FAST: Duration = Duration::from_micros(100);
+/// Number of trials in the block that measures the duration of a fast call.
+const FAST_SIZING_TRIALS: u32 = 16;
 
 /// Plan of one block of one side. Both sides of a round have the same plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,17 +53,29 @@ fn trials_per_round(settings: &RunSettings) -> u32 {
     settings.trials.div_ceil(settings.rounds.max(1)).max(1)
 }
 
+/// Returns true if each trial is one call: with a cold cache, and in the published harness.
+fn has_single_calls(settings: &RunSettings) -> bool {
+    settings.cache == CacheMode::Cold || settings.mode == Mode::Paper
+}
+
 /// Returns the number of calls of a measurement with one call per trial.
 pub(crate) fn least_calls(settings: &RunSettings) -> u64 {
     let rounds = u64::from(settings.rounds.max(1));
     let per_round = u64::from(trials_per_round(settings)) + u64::from(settings.warmup.div_ceil(10)) + 2;
-    rounds * per_round + 2 * u64::from(settings.warmup) + u64::from(SIZING_TRIALS)
+    rounds * per_round + 2 * u64::from(settings.warmup) + u64::from(SIZING_TRIALS + FAST_SIZING_TRIALS)
 }
 
 /// Returns the plan of the block before the first round, which has the long warm-up. Its times are only used to estimate the duration of
 /// a call.
 pub(crate) fn sizing(settings: &RunSettings, seed: u64) -> BlockPlan {
     BlockPlan { warmup: settings.warmup + more(seed, settings), trials: SIZING_TRIALS, calls: 1, checked: false }
+}
+
+/// Returns the plan of a second block that estimates the duration of a call; `None` if the calls are not fast, or the lengths of blocks
+/// do not depend on it.
+pub(crate) fn fast_sizing(settings: &RunSettings, call: CallTimes) -> Option<BlockPlan> {
+    let is_needed = call.with_work < FAST && !has_single_calls(settings);
+    is_needed.then_some(BlockPlan { warmup: 0, trials: FAST_SIZING_TRIALS, calls: 1, checked: false })
 }
 
 /// Returns the plan of a block with a few calls whose times are not used.
@@ -100,9 +117,7 @@ pub(crate) fn blocks(
     // A slow side, such as a kernel in an interpreter, must not take minutes because the other side is fast.
     let wanted = within(BLOCK, call.fastest).max(within(WHOLE_BLOCK, call.with_work));
     let wanted = wanted.min(within(LONGEST_BLOCK, call.slowest));
-    // With a cold cache, each call is a separate trial. The published harness always has one call per trial.
-    let is_fixed = settings.cache == CacheMode::Cold || settings.mode == Mode::Paper;
-    let calls = if is_fixed { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
+    let calls = if has_single_calls(settings) { 1 } else { wanted.min(u128::from(fits.min(1 << 10))) as u32 };
     // At least one round is checked, independent of the random choice.
     // Numbers from the top of the stream, because the rounds use those from 0 on.
     let certain = stream.group(u64::MAX)[0] % rounds;
@@ -131,10 +146,22 @@ mod tests {
     use passnet_record::Device;
 
     use super::*;
+    use crate::settings;
 
     /// Sides of the same speed.
     fn alike(call: Duration) -> CallTimes {
         CallTimes { fastest: call, slowest: call, with_work: call }
+    }
+
+    #[test]
+    fn only_fast_calls_are_sized_twice() {
+        let call = |fastest, slowest| CallTimes { fastest, slowest, with_work: fastest };
+        let [fast, slow] = [Duration::from_micros(2), Duration::from_millis(30)];
+        let settings = settings::sound(Device::Cpu);
+        assert_eq!(fast_sizing(&settings, call(fast, slow)).unwrap().all(), u64::from(FAST_SIZING_TRIALS));
+        assert_eq!(fast_sizing(&settings, call(slow, slow)), None);
+        let cold = RunSettings { cache: CacheMode::Cold, ..settings };
+        assert_eq!(fast_sizing(&cold, call(fast, slow)), None);
     }
 
     #[test]
@@ -144,7 +171,6 @@ mod tests {
         let call = CallTimes { fastest, slowest, with_work: fastest };
         assert!(blocks(&settings, 1, call, 0, 8192).iter().all(|plan| plan.calls == 1));
     }
-    use crate::settings;
 
     #[test]
     fn blocks_have_as_many_trials_as_asked_for_in_all_and_room_for_each_call() {
@@ -155,7 +181,7 @@ mod tests {
                     let blocks = blocks(&settings, seed, alike(call), 0, 8192);
                     assert_eq!(blocks.iter().map(|block| block.trials).sum::<u32>(), trials.div_ceil(rounds) * rounds);
                     let all: u64 = blocks.iter().map(|block| block.all()).sum();
-                    assert!(all + sizing(&settings, seed).all() <= 8192, "{blocks:?}");
+                    assert!(all + sizing(&settings, seed).all() + u64::from(FAST_SIZING_TRIALS) <= 8192, "{blocks:?}");
                     assert!(blocks.iter().all(|block| block.trials > 0));
                     assert!(blocks.iter().any(|block| block.checked));
                 }

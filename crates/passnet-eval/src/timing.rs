@@ -16,7 +16,7 @@ use crate::{
     measurement::Measurement,
     pools::Pools,
     samples::{self, RoundSamples},
-    schedule::{BlockPlan, CallTimes, blocks, sizing},
+    schedule::{BlockPlan, CallTimes, blocks, fast_sizing, sizing},
     stats::quantile,
     tree::{CpuUse, own_cpu_use},
     worker::{Sent, Worker, WorkerFault, unexpected},
@@ -97,10 +97,15 @@ impl MeasurementPlan<'_> {
         let mut sides: Vec<SideTimes> = workers.iter().map(|_| SideTimes::default()).collect();
         let last = workers.len().saturating_sub(1);
         let first = sizing(self.settings, self.seed);
-        let call = self.call_times(workers, first)?;
+        let mut call = self.call_times(workers, first, 0)?;
+        let mut made = first.all();
+        if let Some(again) = fast_sizing(self.settings, call) {
+            call = self.call_times(workers, again, made)?;
+            made += again.all();
+        }
         let most = self.pools.calls().saturating_sub(self.seen);
         let plans = blocks(self.settings, self.seed, call, self.output_bytes, most);
-        let (mut made, mut elsewhere) = (first.all(), (Duration::ZERO, Duration::ZERO));
+        let mut elsewhere = (Duration::ZERO, Duration::ZERO);
         for (round, &plan) in plans.iter().enumerate() {
             let order = self.order(round, workers.len());
             let rule = self.sample.then(|| samples::rule(self.sample_seed(round), plan));
@@ -143,14 +148,15 @@ impl MeasurementPlan<'_> {
         if forward { (0..sides).collect() } else { (0..sides).rev().collect() }
     }
 
-    /// Runs the first block of each side. Returns the duration of a call of the fastest and the slowest side.
-    fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan) -> Result<CallTimes, SideFault> {
+    /// Runs a block of each side whose times are only used to estimate the duration of a call. `made` is the number of calls that each side
+    /// made before.
+    fn call_times(&self, workers: &mut [&mut Worker], plan: BlockPlan, made: u64) -> Result<CallTimes, SideFault> {
         let mut call = CallTimes { fastest: Duration::MAX, slowest: Duration::ZERO, with_work: Duration::MAX };
         for side in 0..workers.len() {
             let of_side = |fault| SideFault { side, fault };
             settle(workers, side);
             let mut sized = SideTimes::default();
-            self.block(workers[side], plan, (0, None), &mut sized).map_err(of_side)?;
+            self.block(workers[side], plan, (made, None), &mut sized).map_err(of_side)?;
             let mut times: Vec<f64> = sized.rounds.times.flat().iter().map(|&ns| ns as f64).collect();
             times.sort_unstable_by(f64::total_cmp);
             let median = Duration::from_nanos(quantile(&times, 0.5) as u64);

@@ -9,8 +9,11 @@ use passnet_record::{ReasonDetail, Status};
 use super::{
     nan_free::OutputSet,
     pairs::{Pair, ValueOrigin},
+    vanishing::vanishing_place_of,
 };
 use crate::{failure::Failure, worker::Returned};
+
+const HOLD_FOR_ALL: &str = "the rewrite must hold for all inputs, not only for those like the sample's";
 
 /// Round of adversarial inputs.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +66,20 @@ pub(crate) fn judge_loosely(
             tolerance.is_some_and(|t| t <= correct_at)
         };
         // Equal bytes are right, so no other result decides.
-        if pair.candidate == pair.reference || (terms.is_near && is_close(pair)) {
+        if pair.candidate == pair.reference {
             continue;
         }
-        let float64 = float64.and_then(|wide| pair.float64(wide)).and_then(|wide| rounded(pair.dtype, &wide));
+        let truth = float64.and_then(|wide| pair.float64(wide));
+        // Without a float64 result, small differences show only that one is needed.
+        if (is_strict || truth.is_some())
+            && let Some((place, relative)) = vanishing_place_of(content, pair, truth.as_deref(), correct_at)
+        {
+            return Err(wrong_in_small_row(pair, content, place, relative));
+        }
+        if terms.is_near && is_close(pair) {
+            continue;
+        }
+        let float64 = truth.and_then(|wide| rounded(pair.dtype, &wide));
         let (reference, float64) = (
             pair.with_independent(&pair.reference, finite),
             float64.map(|wide| pair.with_independent(&wide, finite).into_owned()),
@@ -89,15 +102,29 @@ impl Pair<'_> {
     }
 }
 
+fn wrong_in_small_row(pair: &Pair<'_>, content: Content, place: u64, relative: f64) -> Failure {
+    let message = format!(
+        "{} ({} {:?}) is wrong for `{content}` inputs at {:?}, in a row of values that are so small that zeros would be close too: such rows \
+         are judged in proportion (allowed difference {relative:.1e} of their magnitude); {HOLD_FOR_ALL}",
+        pair.origin,
+        pair.dtype,
+        pair.shape,
+        pair.place(place),
+    );
+    Failure::new(Status::Accuracy, "adversarial_differs", message).with_detail(detail(content))
+}
+
+fn detail(content: Content) -> ReasonDetail {
+    ReasonDetail { content: Some(content.name().to_owned()), ..ReasonDetail::default() }
+}
+
 fn wrong(pair: &Pair<'_>, content: Content, exceptional: Exceptional, bad: &LooseFailure) -> Failure {
     let advice = match exceptional {
         Exceptional::Expected | Exceptional::Spread => {
             "the result must have NaN and infinities where the graph has them: `x < 0 ? 0 : x` keeps NaN, `x > 0 ? x : 0` and `fmax` \
              drop it, as does `tl.maximum` without `propagate_nan`"
         }
-        Exceptional::Overflow | Exceptional::Computed => {
-            "the rewrite must hold for all inputs, not only for those like the sample's"
-        }
+        Exceptional::Overflow | Exceptional::Computed => HOLD_FOR_ALL,
     };
     let message = format!(
         "{} ({} {:?}) is wrong for `{content}` inputs: at {:?} got {}, expected {} (allowed difference {:.1e}); {advice}",
@@ -114,6 +141,5 @@ fn wrong(pair: &Pair<'_>, content: Content, exceptional: Exceptional, bad: &Loos
     } else {
         (Status::Accuracy, "adversarial_differs")
     };
-    Failure::new(status, code, message)
-        .with_detail(ReasonDetail { content: Some(content.name().to_owned()), ..ReasonDetail::default() })
+    Failure::new(status, code, message).with_detail(detail(content))
 }

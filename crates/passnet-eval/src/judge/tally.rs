@@ -75,15 +75,17 @@ impl RoundTally {
     /// Adds one round. `wide` has the results of the graph in float64, if they were requested.
     pub(crate) fn add(&mut self, pairs: &[Pair<'_>], agreement: Agreement, wide: Option<&Returned>) {
         for (index, (pair, mut comparison)) in pairs.iter().zip(agreement.0).enumerate() {
-            let float64 = wide.and_then(|wide| pair.float64(wide)).and_then(|float64| {
-                against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, self.correct_at)
+            let truth = wide.and_then(|wide| pair.float64(wide));
+            let float64 = truth.as_deref().and_then(|truth| {
+                against_float64(pair.dtype, &pair.candidate, &pair.reference, truth, self.correct_at)
             });
-            let is_vanishing = is_wrong_though_close(pair, &comparison, float64.as_ref(), self.correct_at);
+            let is_vanishing =
+                is_wrong_though_close(pair, &comparison, truth.as_deref().zip(float64.as_ref()), self.correct_at);
             if is_vanishing {
                 comparison.tolerance = None;
             }
             let is_close = comparison.tolerance.is_some_and(|t| t <= self.correct_at);
-            let is_right = is_close || float64.is_some_and(|float64| float64.accepted);
+            let is_right = is_close || (!is_vanishing && float64.is_some_and(|float64| float64.accepted));
             match self.outputs.get_mut(index) {
                 Some(tallied) => {
                     // A round in which float64 had to decide is preferred to one in which it did not.

@@ -28,16 +28,15 @@ pub(crate) fn wrong_values(pairs: &[Pair<'_>], at: i32, wide: Option<&Returned>)
     pairs.iter().find_map(|pair| {
         let comparison = compare(pair.dtype, &pair.candidate, &pair.reference, at);
         let float64 = wide.and_then(|wide| pair.float64(wide));
-        let against =
-            float64.and_then(|float64| against_float64(pair.dtype, &pair.candidate, &pair.reference, &float64, at));
+        let against = float64
+            .as_deref()
+            .and_then(|float64| against_float64(pair.dtype, &pair.candidate, &pair.reference, float64, at));
+        let is_wrong = is_wrong_though_close(pair, &comparison, float64.as_deref().zip(against.as_ref()), at);
         let is_close = comparison.tolerance.is_some_and(|t| t <= at);
-        if is_close && !is_wrong_though_close(pair, &comparison, against.as_ref(), at) {
+        if !is_wrong && (is_close || against.is_some_and(|against| against.accepted)) {
             return None;
         }
         if !is_comparable(pair, at) {
-            return None;
-        }
-        if against.is_some_and(|against| against.accepted) {
             return None;
         }
         let mut description = format!("{} ({} {:?})", pair.origin, pair.dtype, pair.shape);
