@@ -2,7 +2,7 @@
 
     import passnet
 
-    with passnet.Env("suites/train") as env:
+    with passnet.Env("suites/passbench-train") as env:
         prompt = env.reset(env.tasks()[0])         # messages and tools in the form of chat completions
         step = env.step(message)                   # a chat message of the model, or its text
         step.observation, step.reward, step.done, step.info

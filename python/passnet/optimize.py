@@ -11,11 +11,14 @@ Standard output is one JSON object. Exit status: 0 if the model is not slower th
 from __future__ import annotations
 
 import argparse
+import ast
+import difflib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from passnet import _progress
 from passnet._compile.errors import DeviceError, UsageError
 from passnet._interrupt import raise_on_interrupt
 from passnet._required import torch_problem
@@ -37,12 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _optimize(options: argparse.Namespace) -> int:
-    if (problem := torch_problem()) is not None:
+    _progress.listen(None if options.quiet else lambda step: print(step, file=sys.stderr, flush=True))
+    _progress.show("importing PyTorch")
+    if (problem := torch_problem(native=True)) is not None:
         raise DeviceError(problem)
     # Imported after the checks: importing torch takes seconds, and a typo should be reported immediately.
     from passnet._compile.optimized import optimize
 
     raise_on_interrupt()
+    _progress.show("extract: building the model and capturing its graph")
     return optimize(options)
 
 
@@ -54,7 +60,27 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--passes", action="append", default=[], help="pass directory that is applied first")
     parser.add_argument("--report", type=Path, help="write a page to this file")
     parser.add_argument("--modes", nargs="*", choices=MODES, default=["default"], help="modes of torch.compile to time")
+    parser.add_argument("--quiet", action="store_true", help="do not print which step runs")
     return parser.parse_args(argv)
+
+
+def _similar(name: str, others: Iterable[str]) -> str:
+    """Returns a suggestion to append to a message, or an empty text if no name is similar."""
+    close = difflib.get_close_matches(name, list(others), n=1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _advice(name: str, functions: Sequence[str]) -> str:
+    """Returns how to name a function of a file, to append to a message."""
+    if not functions:
+        return "; write one that returns a model and its arguments"
+    return _similar(name, functions) or f"; the file defines {', '.join(functions[:8])}"
+
+
+def _functions(text: str) -> list[str]:
+    """Returns the names of the functions and classes of a module that another program can call."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return [part.name for part in ast.parse(text).body if isinstance(part, kinds) and not part.name.startswith("_")]
 
 
 def check(options: argparse.Namespace) -> None:
@@ -67,8 +93,11 @@ def check(options: argparse.Namespace) -> None:
     if not path or not name:
         raise UsageError(f"`{options.spec}` is not a file and a function; write it as `model.py:build`")
     if not file.is_file():
-        problem = "this is a directory" if file.is_dir() else "there is no such file"
-        raise UsageError(f"{path}: {problem}; name a Python file and a function in it, as in `model.py:build`")
+        if file.is_dir():
+            raise UsageError(f"{path}: this is a directory; name a Python file in it, as in `model.py:build`")
+        files = (other.name for other in file.parent.glob("*.py"))
+        advice = _similar(file.name, files) or "; name a Python file and a function in it, as in `model.py:build`"
+        raise UsageError(f"{path}: there is no such file{advice}")
     if file.suffix != ".py":
         raise UsageError(f"{path}: not a Python file; its name has to end in `.py`")
     try:
@@ -83,7 +112,7 @@ def check(options: argparse.Namespace) -> None:
         raise UsageError(f"{path}: cannot be read as Python: {error}") from error
     # `import *` and `__getattr__` can define names that the text does not contain.
     if not re.search(rf"\b{re.escape(name)}\b|import \*|__getattr__", text):
-        raise UsageError(f"{path}: there is no function `{name}`")
+        raise UsageError(f"{path}: there is no function `{name}`{_advice(name, _functions(text))}")
     for folder in options.passes:
         if not Path(folder).is_dir():
             raise UsageError(f"{folder}: there is no such pass directory")

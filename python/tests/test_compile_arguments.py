@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -155,3 +156,113 @@ def test_a_keyword_argument_that_is_asked_for_an_attribute_prevents_no_capture()
     for _ in range(2):
         torch.testing.assert_close(compiled(x=values()), torch.relu(values()) * 2)
     assert not compiled.report().as_dict()["eager"]
+
+
+def kinds_of_a_leaf() -> Iterator[torch.Tensor]:
+    leaf = values().requires_grad_()
+    yield from (leaf, leaf * 2, leaf * 2, leaf)
+
+
+def kinds_of_a_view() -> Iterator[torch.Tensor]:
+    yield from (values(), torch.ones(9)[:6], torch.ones(9)[3:], values())
+
+
+def kinds_of_results() -> Iterator[torch.Tensor]:
+    parts = values().repeat(2).requires_grad_().chunk(2)
+    yield from (parts[0], parts[1], parts[1], parts[0])
+
+
+UNGUARDED: dict[str, tuple[Callable[[torch.Tensor], object], Callable[[], Iterator[torch.Tensor]]]] = {
+    "leaf": (lambda x: x.is_leaf, kinds_of_a_leaf),
+    "by name": (lambda x: getattr(x, "is_leaf"), kinds_of_a_leaf),  # noqa: B009
+    "base": (lambda x: x._base is None, kinds_of_a_view),
+    "number": (lambda x: x.output_nr == 0, kinds_of_results),
+}
+
+
+@pytest.mark.parametrize("name", UNGUARDED)
+def test_attributes_without_guards_are_compared(name: str):
+    reads, given = UNGUARDED[name]
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) * (2 if reads(x) else 3) + 1
+
+    compiled = passnet.compile(model)
+    for x in given():
+        torch.testing.assert_close(compiled(x), model(x))
+    assert compiled.report().specialisations
+
+
+@pytest.mark.parametrize("make", [lambda: [1], lambda: {"a": 1}, lambda: Box(a=1)])
+@torch.no_grad()
+def test_one_container_as_two_arguments_is_another_kind_of_call(make: Callable[[], Any]):
+    def model(x: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
+        return torch.relu(x) * (2 if first is second else 3) + 1
+
+    one = make()
+    for calls in (((make(), make()), (one, one)), ((one, one), (make(), make()))):
+        compiled = passnet.compile(model)
+        for pair in (*calls, *calls):
+            torch.testing.assert_close(compiled(values(), *pair), model(values(), *pair))
+        assert len(compiled.report().specialisations) == 2 and not compiled.report().eager
+
+
+@torch.no_grad()
+def test_one_object_as_two_arguments_gets_the_effects_of_both():
+    def model(x: torch.Tensor, first: Box, second: Box) -> torch.Tensor:
+        first.kept = x * 2
+        return torch.relu(x) + second.kept
+
+    compiled = passnet.compile(model)
+    for _ in range(2):
+        one, other = Box(kept=values(1)), Box(kept=values(2))
+        for first, second in ((one, other), (one, one), (other, other)):
+            torch.testing.assert_close(compiled(values(3), first, second), model(values(3), first, second))
+
+
+class Doubled(NamedTuple("Doubled", [("first", torch.Tensor), ("factor", float)])):
+    """A named tuple whose class changes what it is called with, and whose instances may have attributes."""
+
+    def __new__(cls, first: torch.Tensor, factor: float = 1.0) -> Doubled:
+        return super().__new__(cls, first, factor * 2)
+
+
+@torch.no_grad()
+def test_named_tuples_are_made_again_without_their_class():
+    def make(x: torch.Tensor) -> Doubled:
+        return Doubled(torch.relu(x) * 2, 3.0)
+
+    def take(pair: Doubled) -> torch.Tensor:
+        return torch.relu(pair.first) * pair.factor + getattr(pair, "shift", 1)
+
+    made, taken = passnet.compile(make), passnet.compile(take)
+    for _ in range(3):
+        found = made(values())
+        assert type(found) is Doubled and found.factor == 6.0
+    assert not made.report().eager
+    for shift in (None, 5, 6, None):
+        pair = Doubled(values())
+        if shift is not None:
+            pair.shift = shift
+        for _ in range(2):
+            torch.testing.assert_close(taken(pair), take(pair))
+
+
+@torch.no_grad()
+def test_dictionaries_that_make_missing_items_are_left_to_pytorch():
+    def make(x: torch.Tensor) -> dict[str, list[torch.Tensor]]:
+        parts: dict[str, list[torch.Tensor]] = defaultdict(list)
+        parts["a"].append(torch.relu(x) * 2)
+        return parts
+
+    def take(parts: dict[str, Any]) -> torch.Tensor:
+        return torch.relu(parts["a"]) * 2 + parts["other"]
+
+    made, taken = passnet.compile(make), passnet.compile(take)
+    for number in (1, 1, 2, 2):
+        found = made(values())
+        assert found.default_factory is list and torch.equal(found["a"][0], torch.relu(values()) * 2)
+        parts = [defaultdict(lambda number=number: number, a=values()) for _ in range(2)]
+        torch.testing.assert_close(taken(parts[0]), take(parts[1]))
+        assert parts[0]["other"] == number
+    assert not made.report().specialisations and len(made.report().eager) == 1

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch.fx import traceback
 
+import passnet
 from passnet._compile import dynamo, strides
 from passnet._compile.capture import capture
 
@@ -73,3 +76,20 @@ def test_the_run_of_a_capture_notes_strides(monkeypatch: pytest.MonkeyPatch):
     changed = torch.fx.GraphModule(captured.module, captured.module.graph)
     strides.note_strides(changed, [x])
     assert len(noted) > count
+
+
+SIZES: list[Callable[[torch.Tensor], Any]] = [
+    lambda x: x[: int(x.argmax()) % 4 + 1].relu().sum() * 2,
+    lambda x: (x.relu() * 2).narrow(0, 0, x.argmax().item() % 4 + 1).sum(),
+    lambda x: (x.view(-1)[: int(x.argmax()) % 5 + 1].relu() * 2, int(x.argmax())),
+]
+
+
+@pytest.mark.parametrize("model", SIZES)
+@torch.no_grad()
+def test_sizes_that_depend_on_values_have_no_strides_to_compare(model: Callable[[torch.Tensor], Any]):
+    compiled = passnet.compile(model)
+    for number in range(6):
+        torch.manual_seed(number)
+        x = torch.randn(4, 8)
+        torch.testing.assert_close(compiled(x), model(x))

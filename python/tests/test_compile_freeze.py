@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +11,11 @@ import torch
 from torch import nn
 
 import passnet
+from passnet._backend.cache import Store
+from passnet._backend.stopwatch import Comparison
+from passnet._backend.timings import Timings
 from passnet._compile import build, channels, convolutions
-from passnet._compile.capture import capture
+from passnet._compile.capture import Captured, capture
 from passnet._compile.convolutions import convolutions_of
 
 
@@ -180,6 +185,11 @@ class Speech(nn.Module):
         return x, torch.cat([x, patches], 2).transpose(1, 2)
 
 
+def laid_out_once(graph: torch.fx.Graph, captured: Captured, frozen: bool) -> set[torch.fx.Node]:
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    return channels._laid_out_once(places[len(captured.used) :], convolutions_of(graph)) if frozen else set()
+
+
 @pytest.mark.parametrize("frozen", [True, False])
 @torch.no_grad()
 def test_sequences_are_images_of_one_row_in_the_other_layout(frozen: bool):
@@ -191,7 +201,7 @@ def test_sequences_are_images_of_one_row_in_the_other_layout(frozen: bool):
     calls = convolutions_of(graph)
     assert [convolution.dimensions for convolution in calls] == [1, 1, 1, 2]
     images = [node for node in graph.nodes if node.op == "placeholder"][1:2]
-    state = channels._relay(captured, graph, calls, images, frozen=frozen)
+    state = channels._relay(captured, graph, calls, images, laid_out_once(graph, captured, frozen))
     relaid = torch.fx.GraphModule(captured.module, graph)
     found, expected = relaid(*captured.example[:2], *state), captured.module(*captured.example)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
@@ -220,7 +230,7 @@ def test_convolutions_of_single_channels_keep_their_layout_except_on_a_cpu(froze
     torch.testing.assert_close(timed, torch.conv2d(x, weight, None, 1, 1, 1, 8))
     assert timed.is_contiguous(memory_format=torch.channels_last)
     images = [node for node in graph.nodes if node.op == "placeholder"][:1]
-    state = channels._relay(captured, graph, calls, images, frozen=frozen)
+    state = channels._relay(captured, graph, calls, images, laid_out_once(graph, captured, frozen))
     relaid = torch.fx.GraphModule(captured.module, graph)
     torch.testing.assert_close(relaid(*captured.example[:1], *state), captured.module(*captured.example))
     # The images are copied before the call, and its result after it.
@@ -247,6 +257,76 @@ def test_only_the_largest_kinds_of_convolutions_are_timed():
 def test_layouts_are_timed_by_convolutions():
     model = spread(Speech())
     captured = capture(model, (torch.randn(2, 1, 200), torch.randn(2, 3, 16, 16)), {})
+    graph = captured.module.graph
     for frozen in (True, False):
-        times = channels.time_layouts(convolutions_of(captured.module.graph), (), frozen=frozen, graphed=False)
+        once = laid_out_once(graph, captured, frozen)
+        times = channels.time_layouts(convolutions_of(graph), (), once, graphed=False)
         assert times.eager_ns > 0 and times.fused_ns > 0
+
+
+def convolve(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+    for weight in weights:
+        x = torch.conv2d(x, weight).relu()
+    return x
+
+
+class Convolve(nn.Module):
+    def __init__(self, weights: Sequence[torch.Tensor]) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList(weights)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return convolve(x, *self.weights)
+
+
+@torch.no_grad()
+def test_weights_that_are_arguments_are_laid_out_in_each_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    x, weights = torch.randn(1, 4, 12, 12), [torch.randn(4, 4, 3, 3) for _ in range(3)]
+    timed: list[tuple[int, int]] = []
+
+    def time_layouts(_: Any, images: Sequence[Any], once: Collection[Any], **__: Any) -> Comparison:
+        timed.append((len(images), len(once)))
+        return Comparison((2.0,) * 3, (1.0,) * 3)
+
+    monkeypatch.setattr(channels, "time_layouts", time_layouts)
+    monkeypatch.setattr(channels, "device_of", lambda _: torch.device("meta"))
+    timings, moved = Timings(Store(tmp_path), torch.device("cpu")), []
+    for model, given in ((convolve, (x, *weights)), (Convolve(weights), (x,))):
+        captured = capture(model, given, {})
+        assert channels.channels_last(captured, captured.example, timings, frozen=True).startswith("images have")
+        torch.testing.assert_close(captured.module(*captured.example)[0], convolve(x, *weights), rtol=1e-4, atol=1e-4)
+        moved.append(sum(node.target == "contiguous" for node in captured.module.graph.nodes))
+    # Both graphs have the same text, but only frozen weights are no part of the time. The image and the result are copied too.
+    assert timed == [(1, 0), (1, 3)] and moved == [5, 2]
+
+
+@torch.no_grad()
+def test_results_in_the_memory_of_an_argument_keep_the_layout(monkeypatch: pytest.MonkeyPatch):
+    class Flat(Pyramid):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return *super().forward(x), x.view(x.shape[0], -1)
+
+    monkeypatch.setattr(channels, "_is_faster", lambda *_: True)
+    model = spread(Flat())
+    compiled = passnet.compile(model, freeze=True)
+    for _ in range(3):
+        x = torch.randn(2, 3, 16, 16)
+        *found, view = compiled(x)
+        torch.testing.assert_close(found, list(model(x)[:2]), rtol=1e-4, atol=1e-4)
+        assert view.data_ptr() == x.data_ptr()
+    assert any("shares memory with an argument" in note for note in compiled.report().specialisations[0].notes)
+
+
+@torch.no_grad()
+def test_a_fold_takes_no_random_numbers_from_the_caller():
+    model = spread(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout2d(0.5)))
+    model[3].train()
+    compiled = passnet.compile(model, freeze=True)
+    for number in range(3):
+        x = torch.randn(2, 3, 6, 6)
+        torch.manual_seed(number)
+        expected, drawn = model(x), torch.rand(3)
+        torch.manual_seed(number)
+        torch.testing.assert_close(compiled(x), expected, rtol=1e-4, atol=1e-4)
+        assert torch.equal(torch.rand(3), drawn)
+    assert "1 batch norms are folded into weights" in compiled.report().specialisations[0].notes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -178,3 +179,68 @@ def test_names_of_guards_lead_to_facts(name: str, monkeypatch: pytest.MonkeyPatc
         token = Reader.variable.set(3.0)
         assert not facts.hold()
         Reader.variable.reset(token)
+
+
+class Empty:
+    pass
+
+
+# Each reads one value, and has a change after which the model reads another one.
+def _read_attribute(place: Any) -> float:
+    try:
+        return place.factor
+    except AttributeError:
+        return 2.0
+
+
+def _read_key(place: Any) -> float:
+    try:
+        return place["factor"]
+    except KeyError:
+        return 2.0
+
+
+def _read_in_order(place: Any) -> float:
+    total = 0.0
+    for name in place:
+        total = total * 2 + place[name]
+    return total
+
+
+LOOKUPS: dict[str, tuple[Callable[[Any], float], Callable[[], Any], Callable[[Any], Any]]] = {
+    "attribute": (_read_attribute, Empty, lambda place: setattr(place, "factor", 5.0)),
+    "key": (_read_key, dict, lambda place: place.update(factor=5.0)),
+    "parameter": (
+        _read_attribute,
+        lambda: torch.nn.Linear(1, 1),
+        lambda place: place.register_buffer("factor", torch.ones(())),
+    ),
+    "order": (_read_in_order, lambda: OrderedDict(a=1.0, b=3.0), lambda place: place.move_to_end("a")),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+@torch.no_grad()
+def test_lookups_in_vain_and_orders_are_seen(name: str):
+    read, make, change = LOOKUPS[name]
+    place, x = make(), torch.randn(3, 4)
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(x) * 2 + read(place)
+
+    compiled = passnet.compile(model)
+    check(compiled, x)
+    before = model(x)
+    change(place)
+    assert not torch.equal(model(x), before)
+    check(compiled, x)
+    assert kinds(compiled) == 2 and compiled.report().eager == {}, compiled.report()
+
+
+@torch.no_grad()
+def test_an_ordered_dictionary_that_was_reordered_is_compiled_once():
+    place, x = OrderedDict(a=1.0, b=3.0), torch.randn(3, 4)
+    place.move_to_end("a")
+    compiled = passnet.compile(lambda x: torch.nn.functional.gelu(x) * 2 + _read_in_order(place))
+    check(compiled, x)
+    assert kinds(compiled) == 1 and compiled.report().eager == {}

@@ -170,7 +170,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.usefixtures("_files")
 @pytest.mark.parametrize("spec", WRONG)
 def test_what_is_no_model_is_wrong_use(spec: str, capsys: pytest.CaptureFixture[str]):
-    assert optimize.main([spec, "--out", "library"]) == 2
+    assert optimize.main([spec, "--out", "library", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and WRONG[spec] in said, said
     assert not Path("library").exists()

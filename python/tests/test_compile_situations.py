@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from torch.nn import functional
 
 import passnet
 from passnet import backend
+from passnet._backend.stopwatch import Comparison
+from passnet._compile import compiled as compiled_module
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -195,3 +198,57 @@ def test_a_program_computes_what_it_computes_without_passnet(situation: Callable
     expected, found = results
     assert [value.stride() for value in found] == [value.stride() for value in expected]
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def part(x: torch.Tensor) -> torch.Tensor:
+    return torch.sigmoid(torch.relu(x) * 2 + 1)
+
+
+class Modes(torch.nn.Module):
+    """The same operations without a mode, and in a mode of their own."""
+
+    def __init__(self, mode: Callable[[], Any] | None) -> None:
+        super().__init__()
+        self.mode, self.lin = mode, torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if self.mode is None:
+            inside = torch.vmap(part)(x[None]), torch.func.grad(lambda v: part(v).sum())(x)
+            return part(x), *inside, part(x * 2)
+        before = self.lin(x)
+        with self.mode():
+            inside = self.lin(x) * 2
+        return before, inside, before + x
+
+
+MODES: dict[str, Callable[[], Any] | None] = {
+    "transforms": None,
+    "gradients": torch.enable_grad,
+    "no gradients": torch.no_grad,
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+def test_operations_in_a_mode_give_what_they_give_in_the_model(
+    mode: str, verify: bool, monkeypatch: pytest.MonkeyPatch
+):
+    # Regions and calls are judged by their results alone.
+    monkeypatch.setattr(Comparison, "loses", False)
+    monkeypatch.setattr(compiled_module, "is_slower", lambda *_: False)
+    model = Modes(MODES[mode])
+    compiled = passnet.compile(model, verify=verify)
+    for context in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+        with warnings.catch_warnings(), context():
+            warnings.simplefilter("ignore")
+            for _ in range(3):
+                x = torch.randn(4, 8)
+                for ours, theirs in zip(compiled(x), model(x), strict=True):
+                    torch.testing.assert_close(ours, theirs, rtol=1e-2, atol=1e-2)
+                    assert ours.requires_grad == theirs.requires_grad
+                    assert ours.is_inference() == theirs.is_inference()
+    # Inference mode within a compiled step would break all later calls of the thread.
+    assert torch.ones(2).double().sum() == 2
+    assert compiled.report().specialisations and not any("failed" in reason for reason in compiled.report().eager)

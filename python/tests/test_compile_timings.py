@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from passnet._backend import known_effects, regions, timings
 from passnet._backend.cache import Store
 from passnet._backend.contents import text_of_graph
 from passnet._backend.effects import Effects
+from passnet._backend.sources import load_passes
 from passnet._backend.stopwatch import Comparison
 from passnet._backend.timings import Timings
 from passnet._compile import channels, whole
@@ -116,6 +118,8 @@ CHANGES: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
     "PyTorch": lambda patch: patch.setattr(torch, "__version__", "99.0"),
     "environment": lambda patch: patch.setenv("OMP_WAIT_POLICY", "active"),
     "precision": lambda patch: patch.setattr(torch, "get_float32_matmul_precision", lambda: "another"),
+    "attention": lambda patch: patch.setattr(torch.backends.cuda, "flash_sdp_enabled", lambda: "another"),
+    "launches": lambda patch: patch.setenv("CUDA_LAUNCH_BLOCKING", "1"),
 }
 
 
@@ -132,6 +136,16 @@ def test_times_of_other_surroundings_are_measured_again(
     finally:
         timings._machine.cache_clear()
     assert measured == ["regions", "whole"] * 2 and not known.regions[0].stored
+
+
+def test_the_default_type_is_one_of_the_surroundings():
+    before = [*timings._surroundings(CPU)]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert [*timings._surroundings(CPU)] != before
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert [*timings._surroundings(CPU)] == before
 
 
 def test_other_constants_types_and_code_have_other_times(measured: list[str]):
@@ -152,9 +166,12 @@ def test_passes_of_directories_are_timed_in_each_process(measured: list[str], wr
     assert measured == ["regions", "whole"] * 2 and not known.regions[0].stored
 
 
-@pytest.mark.parametrize(
-    "entry", [None, 3, {"eager": 1}, [[1.0], []], [[], []], [["x"], [1.0]], [[-1.0], [1.0]], [[1.0], [float("nan")]]]
-)
+BROKEN: list[Any] = [None, 3, "12", {"eager": 1}, {"12": 1, "34": 2}, [[1.0], []], [[], []], [[1.0]], [[1.0], 1.0]]
+BROKEN += [[[value], [1.0]] for value in ("x", "1.0", -1.0, 0, True, None, [1.0], float("nan"), float("inf"))]
+BROKEN += [[[1.0], [10**400]], [[10**400], [1]], [[1e308], [1e-308]], [[5e-324], [1.0]], ["12", "34"]]
+
+
+@pytest.mark.parametrize("entry", BROKEN)
 def test_an_entry_that_is_no_comparison_counts_as_missing(entry: Any, tmp_path: Path):
     store = Store(tmp_path)
     known = Timings(store, CPU)
@@ -166,8 +183,24 @@ def test_an_entry_that_is_no_comparison_counts_as_missing(entry: Any, tmp_path: 
     assert again.read("text") is None and again.stored == 0
     assert again.compare(["text"], lambda: LOSES) == LOSES
     assert again.read("text", "another") is None and again.read("text", None) is None
-    file.write_bytes(b"not an entry")
+    deep = b"[" * 100_000
+    for content in (b"", b"not an entry", hashlib.sha256(deep).hexdigest().encode() + b"\n" + deep):
+        file.write_bytes(content)
+        assert again.read("text") is None
+    file.unlink()
+    file.mkdir()
     assert again.read("text") is None
+    assert again.compare(["text"], lambda: WINS) == WINS
+
+
+@pytest.mark.parametrize(
+    "entry", [3, "text", {"a": "b"}, [1], [["name"]], [["name", 3]], [["name", "\ud800"]], [["", ""]]]
+)
+def test_an_entry_without_passes_counts_as_missing(entry: Any, monkeypatch: pytest.MonkeyPatch):
+    expected = len(compiled().regions)
+    read = Store.read
+    monkeypatch.setattr(Store, "read", lambda self, key: None if read(self, key) is None else entry)
+    assert len(compiled().regions) == expected > 0
 
 
 def test_effects_are_found_once(measured: list[str], monkeypatch: pytest.MonkeyPatch):
@@ -182,6 +215,21 @@ def test_effects_are_found_once(measured: list[str], monkeypatch: pytest.MonkeyP
         assert before.regions and [region.written for region in before.regions] == [
             region.written for region in after.regions
         ]
+
+
+@torch.no_grad()
+def test_effects_depend_on_the_memory_that_arguments_share(tmp_path: Path):
+    def written(x: torch.Tensor, y: torch.Tensor) -> frozenset[int]:
+        return known_effects.known_effects(rule, lambda x, y: x.relu_() + y, (x, y), Store(tmp_path)).mutated
+
+    (rule,) = load_passes([("one", PASS.format(body="return torch.relu_(x) + y"))])[0]
+    base, other = torch.randn(8), torch.randn(4)
+    for _ in range(2):
+        assert written(base[:4], other) == {0}
+        assert written(base[:4], base[2:6]) == {0, 1}
+        assert written(base[:4], base.data[2:6]) == {0}
+        assert written(other, other) == {0, 1}
+    assert len([*tmp_path.rglob("*.json")]) == 4
 
 
 @pytest.mark.parametrize("entry", [None, 1, [], [[0]], [[0], 1], [[-1], True], [[2], True], [["0"], True], [0, True]])

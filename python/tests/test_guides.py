@@ -38,6 +38,14 @@ def write_example(folder: Path) -> Path:
     return passes
 
 
+def test_the_model_of_the_readme_becomes_faster(capsys):
+    text = (REPOSITORY / "README.md").read_text().partition("## Make a model faster")[2]
+    code = re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)[0]
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("(float32[32, 64] ") and ": 3 operations" in printed, printed
+
+
 def test_the_example_of_the_readme_is_correct(tmp_path: Path):
     passes = write_example(tmp_path)
     [task] = set(re.findall(r"passnet eval (\S+) --passes my_passes", (REPOSITORY / "README.md").read_text()))

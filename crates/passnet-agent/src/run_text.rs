@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use passnet_record::{
     TextReport, TextTable,
     agent::{JournalEvent, Trajectory},
+    counted,
 };
 
 use crate::{replay::ReplayedTrajectory, run::Update};
@@ -52,7 +53,8 @@ pub fn replay_report(trajectories: &[ReplayedTrajectory]) -> TextReport {
     let slower = calls().map(|call| call.speed_differs).sum::<usize>();
     let mut report = TextReport::default();
     report.table(rows);
-    report.text(format!("{same} of {all} calls as before; speed-ups of {slower} graphs differ beyond their intervals"));
+    let (all, slower) = (counted(all, "call"), counted(slower, "graph"));
+    report.text(format!("{same} of {all} as before; speed-ups that differ beyond their intervals: {slower}"));
     report
 }
 
@@ -63,7 +65,11 @@ impl Update<'_> {
             Self::Event { task, event: JournalEvent::Reply { step, reply, usage, retries, .. } } => {
                 let calls: Vec<&str> = reply.tool_calls.iter().map(|call| call.name.as_str()).collect();
                 let (calls, tokens) = (calls.join(", "), usage.tokens());
-                tracing::info!("{task}: step {step}: {calls} ({tokens} tokens, {retries} retries)");
+                tracing::info!(
+                    "{task}: step {step}: {calls} ({}, {})",
+                    counted(tokens as usize, "token"),
+                    counted(*retries as usize, "retry")
+                );
             }
             Self::Event { task, event: JournalEvent::Observed { name, observation, .. } } => {
                 tracing::debug!("{task}: {name}: {}", observation.content);

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use passnet_record::agent::{JournalEvent, TokenUsage};
+use passnet_record::{
+    agent::{JournalEvent, TokenUsage},
+    counted,
+};
 
 use crate::run::Update;
 
@@ -45,7 +48,8 @@ impl fmt::Display for Totals {
         if self.ended > 0 {
             write!(f, "score {:.3}, ", (self.log_score / self.ended as f64).exp())?;
         }
-        write!(f, "{} steps, {} evaluations, {} tokens", self.steps, self.evaluations, self.usage.tokens())?;
+        let (steps, evaluations) = (counted(self.steps, "step"), counted(self.evaluations, "evaluation"));
+        write!(f, "{steps}, {evaluations}, {}", counted(self.usage.tokens() as usize, "token"))?;
         if let Some(cost) = self.usage.cost_usd {
             write!(f, ", ${cost:.2}")?;
         }

@@ -9,7 +9,7 @@ use passnet_eval::{
 use passnet_graphnet::sample::{Sample, SampleTexts};
 use passnet_record::{GraphId, Status, TextTable, Verdict, duration};
 use passnet_run::GraphSample;
-use passnet_services::{Interpreter, cpp_compiler};
+use passnet_services::{Interpreter, InterpreterSource, Packages, cpp_compiler};
 use serde::Serialize;
 
 use crate::AttackError;
@@ -77,29 +77,36 @@ pub fn finding_table(findings: &[CheckResult]) -> TextTable {
     rows
 }
 
-/// Checks the parts that do not need PyTorch to start: the interpreter, its packages, the compiler.
+/// Checks the interpreter, its packages and the compiler, without an evaluation.
 pub fn check_installation() -> Vec<CheckResult> {
-    vec![interpreter(), packages(), compiler()]
+    let (interpreter, source) = Interpreter::find_with_source();
+    match interpreter.packages() {
+        Ok(packages) => vec![describe_interpreter(&interpreter, source), describe_packages(&packages), compiler()],
+        // Without an interpreter there are no packages to check.
+        Err(error) => {
+            let detail = format!("cannot run {} ({source}): {error}; set PASSNET_PYTHON", interpreter.python.display());
+            vec![CheckResult { what: "interpreter", level: Severity::Unfit, detail }, compiler()]
+        }
+    }
 }
 
 /// Returns the interpreter and the reason for its choice.
-fn interpreter() -> CheckResult {
-    let (interpreter, source) = Interpreter::find_with_source();
-    let package = interpreter.site.map(|site| format!("; the package from {}, PASSNET_SITE", site.display()));
+fn describe_interpreter(interpreter: &Interpreter, source: InterpreterSource) -> CheckResult {
+    let package = interpreter.site.as_ref().map(|site| format!("; the package from {}, PASSNET_SITE", site.display()));
     let detail = format!("{} ({source}){}", interpreter.python.display(), package.unwrap_or_default());
     CheckResult { what: "interpreter", level: Severity::Good, detail }
 }
 
-/// Returns the packages of the interpreter, without starting PyTorch.
-fn packages() -> CheckResult {
-    let interpreter = Interpreter::find();
-    let python = interpreter.python.display();
-    let (level, detail) = match interpreter.packages() {
-        Ok((found, missing)) if missing.is_empty() => (Severity::Good, found),
-        Ok((found, missing)) => {
-            (Severity::Unfit, format!("{python} has {found}, but not {missing}; install it, or set PASSNET_PYTHON"))
-        }
-        Err(error) => (Severity::Unfit, format!("cannot run {python}: {error}; set PASSNET_PYTHON")),
+/// Returns the packages of the interpreter, or those that cannot be used and how to install them.
+fn describe_packages(packages: &Packages) -> CheckResult {
+    let Packages { found, missing, broken } = packages;
+    let (level, detail) = if !missing.is_empty() {
+        (Severity::Unfit, format!("found {found}, but not {missing}; install it, or set PASSNET_PYTHON"))
+    } else if !broken.is_empty() {
+        let advice = "install the package again, or set PASSNET_PYTHON";
+        (Severity::Unfit, format!("found {found}, but {broken}; {advice}"))
+    } else {
+        (Severity::Good, found.clone())
     };
     CheckResult { what: "packages", level, detail }
 }
@@ -177,7 +184,7 @@ fn describe_verdict(verdict: &Verdict, findings: &mut Vec<CheckResult>) {
     };
     let overhead = verdict.cost.wall_ns.saturating_sub(verdict.cost.trials_ns) as f64;
     let detail = match level {
-        Severity::Good => format!("works; {} in addition to the trials", duration(overhead)),
+        Severity::Good => format!("works; takes {} in addition to the timed calls", duration(overhead)),
         _ => format!("{}: {reason}", verdict.status.name()),
     };
     findings.push(CheckResult { what: "evaluation", level, detail });
@@ -219,7 +226,11 @@ fn describe_sandbox(proof: &Proof, findings: &mut Vec<CheckResult>) {
         false => (Severity::Limited, format!("{closed} of {} escape routes are closed", proof.ways_out.len())),
     };
     let [confined, free] = proof.start_ns;
-    detail += &format!("; a worker starts in {}, without in {}", duration(confined as f64), duration(free as f64));
+    detail += &format!(
+        "; a worker starts in {}, without the sandbox in {}",
+        duration(confined as f64),
+        duration(free as f64)
+    );
     findings.push(CheckResult { what: "sandbox", level, detail });
     for attempt in proof.ways_out.iter().filter(|attempt| !attempt.good) {
         let detail = format!("a pass can {}: {}; evaluate only passes that you trust", attempt.what, attempt.detail);

@@ -36,7 +36,7 @@ pub fn next_step(verdicts: &[Verdict]) -> Option<&'static str> {
             .iter()
             .filter_map(Verdict::scored_timing)
             .any(|timing| timing.speedup.low <= 1.0)
-            .then_some("some graphs are not surely faster than eager; `passnet fuse TASK --explain` predicts what a fused kernel gives"),
+            .then_some("some graphs are not clearly faster than eager mode; `passnet fuse TASK --explain` predicts the times of fused kernels"),
         Some(Status::NoMatch) => Some("`passnet new TASK --out DIR` writes the pattern of a task"),
         Some(Status::Integrity) => Some("`passnet lint DIR` shows the line, `passnet lint --explain RULE` the rule"),
         Some(Status::Unstable) => Some("the machine is busy; close other programs, or raise --trials"),

@@ -2,6 +2,7 @@
 //! than eager mode.
 
 mod confirm;
+mod confirmed;
 mod database;
 mod loss;
 mod tune;
@@ -16,7 +17,8 @@ use passnet_record::{AuthorSpec, Device, PassDirectory};
 use passnet_run::Suite;
 
 pub use self::{
-    confirm::{Confirmed, Confirmer},
+    confirm::Confirmer,
+    confirmed::Confirmed,
     database::Database,
     tune::{Tuned, Tuner},
     typed_suite::TypedSuite,
@@ -66,7 +68,7 @@ impl Author for Fuse {
         }
         let choices = known_choices(referee, &typed);
         self.prepared = if self.confirms {
-            let (passes, confirmed) = Confirmer::new(referee)?.passes(&typed, &choices, context.stop);
+            let (passes, confirmed) = Confirmer::new(referee)?.passes(&typed, &choices, context.stop, context.progress);
             (context.progress)(&confirmed.to_string());
             passes
         } else {

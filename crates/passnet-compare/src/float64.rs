@@ -37,7 +37,7 @@ pub fn against_float64(
     }
 }
 
-/// Returns float64 values rounded to a floating-point type; `None` for other types.
+/// Returns float64 values, or complex128 values, rounded to a floating-point or complex type; `None` for other types.
 pub fn rounded(dtype: DType, float64: &[u8]) -> Option<Vec<u8>> {
     fn all<E: Rounded>(float64: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(float64.len() / size_of::<f64>() * size_of::<E>());
@@ -45,8 +45,8 @@ pub fn rounded(dtype: DType, float64: &[u8]) -> Option<Vec<u8>> {
         Some(bytes)
     }
     match dtype {
-        DType::Float64 => Some(float64.to_vec()),
-        DType::Float32 => all::<f32>(float64),
+        DType::Float64 | DType::Complex128 => Some(float64.to_vec()),
+        DType::Float32 | DType::Complex64 => all::<f32>(float64),
         DType::Float16 => all::<f16>(float64),
         DType::BFloat16 => all::<bf16>(float64),
         _ => None,

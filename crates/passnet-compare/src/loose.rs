@@ -68,8 +68,8 @@ impl LooseTerms {
 /// [`loose_bound`] for inputs of ordinary magnitudes: a difference relative to the tensor's magnitudes.
 pub const fn near_bound(dtype: DType) -> Option<f64> {
     match dtype {
-        DType::Float64 => Some(1e-9),
-        DType::Float32 => Some(1e-3),
+        DType::Float64 | DType::Complex128 => Some(1e-9),
+        DType::Float32 | DType::Complex64 => Some(1e-3),
         DType::Float16 => Some(1e-2),
         DType::BFloat16 => Some(3e-2),
         _ => None,
@@ -79,8 +79,8 @@ pub const fn near_bound(dtype: DType) -> Option<f64> {
 /// Allowed difference relative to the tensor's largest finite reference magnitude; `None` for exact types.
 pub const fn loose_bound(dtype: DType) -> Option<f64> {
     match dtype {
-        DType::Float64 => Some(1e-9),
-        DType::Float32 => Some(1e-2),
+        DType::Float64 | DType::Complex128 => Some(1e-9),
+        DType::Float32 | DType::Complex64 => Some(1e-2),
         DType::Float16 | DType::BFloat16 => Some(5e-2),
         _ => None,
     }
@@ -95,7 +95,7 @@ pub const NOISE: f64 = 16.0;
 pub(crate) const fn floor(dtype: DType) -> f64 {
     match dtype {
         // Arithmetic in float32 is no rounding noise here.
-        DType::Float64 => 1e-9,
+        DType::Float64 | DType::Complex128 => 1e-9,
         _ => 1e-5,
     }
 }

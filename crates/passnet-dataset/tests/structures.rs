@@ -95,8 +95,8 @@ fn sequences_with_several_structures_take_their_share_of_tasks() {
     assert_eq!(
         built.notes,
         [
-            "evaluation: 1 of 2 tasks have 5 structures or more, 2 are wanted; 1 of 4 op sequences have as many in the models of \
-          evaluation, before proofs"
+            "evaluation: tasks with 5 structures or more: 1 of 2, wanted: 2; the models of evaluation have as many for 1 of \
+             4 op sequences, before proofs"
         ]
     );
 }
@@ -108,10 +108,7 @@ fn structures_that_do_not_run_do_not_count() {
     let dataset = models(scratch.path(), &known);
     let (built, suite) = suite(&known, scratch.path(), &dataset, 0.5);
     assert_eq!(tasks(&suite).len(), 2);
-    assert!(
-        built.notes[0].starts_with("evaluation: 0 of 2 tasks have 5 structures or more, 1 are wanted"),
-        "{built:?}"
-    );
+    assert!(built.notes[0].starts_with("evaluation: tasks with 5 structures or more: 0 of 2, wanted: 1"), "{built:?}");
 }
 
 #[test]

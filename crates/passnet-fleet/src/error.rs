@@ -44,7 +44,7 @@ pub enum FleetError {
         message: String,
     },
     /// Jobs that lost too many stations.
-    #[error("{jobs} tasks were skipped; the first is {task}: {reason}; run the same command again to retry them")]
+    #[error("skipped {}; the first is {task}: {reason}; run the same command again to retry", passnet_record::counted(*.jobs, "task"))]
     GivenUp {
         /// Number of tasks.
         jobs: usize,

@@ -32,7 +32,7 @@ impl Default for Quota {
 
 /// Error for a client that has reached its limit of waiting jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("client `{client}` has {waiting} jobs waiting; retry later")]
+#[error("client `{client}` has {} waiting; retry later", passnet_record::counted(*.waiting, "job"))]
 pub struct QueueFull {
     pub client: String,
     /// Number of waiting jobs.

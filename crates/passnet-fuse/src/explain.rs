@@ -29,7 +29,7 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
     for (number, typed) in task.iter().enumerate() {
         let graph = typed.graph();
         let live = live_nodes(graph);
-        let _ = writeln!(text, "graph {number}: {} operations", live.len());
+        let _ = writeln!(text, "graph {number}: {}", counted(live.len(), "operation"));
         let mut replaced: BTreeSet<NodeId> = BTreeSet::new();
         let (mut before, mut after) = (0.0, 0.0);
         for (pass, sites) in groups.iter().enumerate() {
@@ -57,7 +57,7 @@ pub fn explain(task: &[TypedGraph], target: Target, choices: &Choices) -> String
         let stays: BTreeSet<NodeId> = live.difference(&replaced).copied().collect();
         text.push_str(&remaining(typed, target, &fragile[number], &stays));
         if !replaced.is_empty() {
-            let _ = writeln!(text, "  predicted for what changes: {:.2} times as fast", before / after);
+            let _ = writeln!(text, "  predicted for the replaced operations: {:.2} times as fast", before / after);
         }
     }
     text

@@ -7,6 +7,8 @@ pub enum Content {
     Random,
     /// Like `Random`, but tensors that are constant or literal in the metadata vary as well.
     Varied,
+    /// Like `Varied`, but constants and literals also have the other sign, or are several times as large.
+    Flipped,
     Zeros,
     /// Like `Random`, with a standard deviation of at least 1. The metadata often describes a smaller range than functions are made for.
     Wide,
@@ -45,6 +47,14 @@ pub enum Content {
     SingleChanges,
     /// A thousand times the random values, within the type's range.
     Large,
+    /// Like `Large` in every second drawn tensor, from the first one on, and like `Random` in the others.
+    EvenLarge,
+    /// Like `EvenLarge`, with large values in the other tensors.
+    OddLarge,
+    /// Like `EvenLarge`, with large values in two of four drawn tensors, from the first one on.
+    PairLarge,
+    /// Like `PairLarge`, with large values in the other tensors.
+    OtherPairLarge,
     /// The random values, all with a negative sign.
     Negative,
     /// Values around the smallest normal number of the type.
@@ -67,8 +77,9 @@ impl Content {
     pub const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 24] = [
+    pub const ADVERSARIAL: [Self; 29] = [
         Self::Varied,
+        Self::Flipped,
         Self::Wide,
         Self::Uneven,
         Self::Steps,
@@ -88,11 +99,20 @@ impl Content {
         Self::SingleChanges,
         Self::Zeros,
         Self::Large,
+        Self::EvenLarge,
+        Self::OddLarge,
+        Self::PairLarge,
+        Self::OtherPairLarge,
         Self::Negative,
         Self::Tiny,
         Self::NearDuplicate,
         Self::NonFinite,
     ];
+
+    /// Returns whether constants and literals vary.
+    pub(crate) const fn varies_constants(self) -> bool {
+        matches!(self, Self::Varied | Self::Flipped)
+    }
 
     /// Returns whether integers and bools do not follow their rule.
     pub const fn is_discrete(self) -> bool {
@@ -120,7 +140,17 @@ impl Content {
 
     /// Returns whether some or all values have magnitudes far from those that the metadata describes.
     pub const fn is_far(self) -> bool {
-        matches!(self, Self::Spikes | Self::Large | Self::Tiny | Self::NonFinite)
+        matches!(
+            self,
+            Self::Spikes
+                | Self::Large
+                | Self::EvenLarge
+                | Self::OddLarge
+                | Self::PairLarge
+                | Self::OtherPairLarge
+                | Self::Tiny
+                | Self::NonFinite
+        )
     }
 
     /// Returns the name in settings and messages.
@@ -128,6 +158,7 @@ impl Content {
         match self {
             Self::Random => "random",
             Self::Varied => "varied",
+            Self::Flipped => "flipped",
             Self::Wide => "wide",
             Self::Uneven => "uneven",
             Self::Steps => "steps",
@@ -147,6 +178,10 @@ impl Content {
             Self::SingleChanges => "single_changes",
             Self::Zeros => "zeros",
             Self::Large => "large",
+            Self::EvenLarge => "even_large",
+            Self::OddLarge => "odd_large",
+            Self::PairLarge => "pair_large",
+            Self::OtherPairLarge => "other_pair_large",
             Self::Negative => "negative",
             Self::Tiny => "tiny",
             Self::NearDuplicate => "near_duplicate",

@@ -10,17 +10,13 @@ use crate::{
     content::Content,
     facts::AllInputs,
     lines::{KINDS, Lines, first_changed, kind_of, other_dimensions},
+    quantity,
     real::{literal, store},
+    rule::SENTINEL,
 };
 
 /// Number of elements in a run of bools, in tensors of few rows and in every third row of the others.
 const RUN: u64 = 16;
-
-/// Quantities have magnitudes up to this power of two: their products with small numbers are in the range of 64 bits.
-const LARGEST_EXPONENT: u32 = 30;
-
-/// Magnitude above which literals mark masked elements. `varied` contents do not change them.
-const SENTINEL: f64 = 1e4;
 
 /// Number of elements of a tensor that `single_changes` contents change.
 const PARTS: u64 = 2;
@@ -30,12 +26,12 @@ const MOST_LOOKED_AT: usize = 4096;
 
 /// Returns whether the tensor has integers, bools, or literals that are a mask. Random integers and bools count because their rows are never
 /// all equal.
-pub fn is_discrete(meta: &TensorMeta) -> bool {
+pub(crate) fn is_discrete(meta: &TensorMeta) -> bool {
     meta.dtype == DType::Bool || meta.dtype.is_int() || meta.dtype.is_float() && is_mask(meta)
 }
 
 /// Returns whether the tensor has lines along another dimension than the last one, for `columns` contents.
-pub fn has_columns(meta: &TensorMeta) -> bool {
+pub(crate) fn has_columns(meta: &TensorMeta) -> bool {
     is_discrete(meta) && other_dimensions(meta).next().is_some()
 }
 
@@ -49,7 +45,8 @@ fn is_mask(meta: &TensorMeta) -> bool {
 /// indices. If all literals are equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals
 /// nor bounds, they are below the number of common indices; in `divided` contents, they are 0 and 1.
 ///
-/// An input that is neither an index nor a size has integers of all magnitudes and both signs in their place.
+/// An input that is neither an index nor a size has integers of all magnitudes and both signs in their place, or in the place of half of
+/// its literals.
 ///
 /// In `divided` contents, each row has such values from a random place on only. Before it, values are those of random contents, and bools are
 /// all equal; the bools behind it are the others. In `columns` contents, the same applies to the lines of another dimension. Two of three
@@ -79,7 +76,8 @@ pub(crate) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
         values.push(only as i64);
     }
     let fixed = values.clone();
-    let is_quantity = values.is_empty() && all.facts.quantities.contains(&meta.name);
+    let quantities = quantity::Quantities::of(meta, content, all.facts);
+    let has_literals = !values.is_empty();
     let pool = match values.first() {
         // A table may have fewer rows than the least dimension of the other inputs, and the graph then raises an exception.
         None if content == Content::Divided => vec![0, 1],
@@ -89,12 +87,11 @@ pub(crate) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
     };
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
         let words @ [word, ..] = stream.group(index);
-        let value = if is_quantity && is_changed(index) {
-            quantity(words, meta.dtype)
-        } else if is_changed(index) {
-            pool[word as usize % pool.len()]
-        } else {
-            fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0)
+        let value = match &quantities {
+            _ if !is_changed(index) => fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0),
+            // Half of the literals stay literals.
+            Some(quantities) if !has_literals || words[3].is_multiple_of(2) => quantities.value(words),
+            _ => pool[word as usize % pool.len()],
         };
         element.copy_from_slice(&value.to_ne_bytes()[..size]);
     }
@@ -116,18 +113,6 @@ pub(crate) fn copy_some(meta: &TensorMeta, stream: Stream, from: &[u8], out: &mu
             out[bytes(index)].copy_from_slice(&from[bytes(index)]);
         }
     }
-}
-
-/// Returns an integer of any magnitude and sign, near a power of two, or a small one. It is in the range of the type.
-fn quantity([choice, exponent, sign, offset]: [u32; 4], dtype: DType) -> i64 {
-    let bits = dtype.size() as u32 * 8;
-    let most = LARGEST_EXPONENT.min(bits - 2);
-    let magnitude = match choice % 3 {
-        0 => i64::from(exponent % 3),
-        1 => (1 << (exponent % (most + 1))) + i64::from(offset % 3) - 1,
-        _ => i64::from(offset) % (1 << (exponent % (most + 1))),
-    };
-    if dtype != DType::UInt8 && sign.is_multiple_of(2) { -magnitude } else { magnitude }
 }
 
 /// Fills a tensor of bools. Lines of a mask are often all true or all false, and a pass must be right for these too. Of three neighbouring

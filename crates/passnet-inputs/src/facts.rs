@@ -3,7 +3,12 @@
 use passnet_graph::{Arg, Graph, Node, ops::OpName};
 use passnet_record::TensorMeta;
 
-use crate::{quantities::quantities_of, rows, rule::is_drawn, steps};
+use crate::{
+    quantities::{Quantity, quantities_of},
+    rows,
+    rule::{has_float_parts, is_drawn},
+    steps,
+};
 
 /// Largest number of integers that are used.
 const MOST_INTEGERS: usize = 48;
@@ -28,19 +33,19 @@ pub struct GraphFacts {
     pub(crate) floats: Vec<f64>,
     /// Integers among the arguments, and their neighbours.
     pub(crate) integers: Vec<i64>,
-    /// Names of the inputs that are neither indices nor sizes nor dimensions, as far as integers go.
-    pub(crate) quantities: Vec<String>,
+    /// Inputs that are neither indices nor sizes nor dimensions, as far as integers go.
+    pub(crate) quantities: Vec<Quantity>,
     /// Construction of the values of all inputs.
     pub construction: Construction,
 }
 
 impl GraphFacts {
-    /// Returns the properties of a graph.
-    pub fn of(graph: &Graph, construction: Construction) -> Self {
+    /// Returns the properties of a graph whose inputs have these metadata.
+    pub fn of(graph: &Graph, metas: &[TensorMeta], construction: Construction) -> Self {
         Self {
             floats: steps::constants_of(graph),
             integers: integers_of(graph),
-            quantities: quantities_of(graph),
+            quantities: quantities_of(graph, metas),
             construction,
         }
     }
@@ -71,7 +76,7 @@ impl<'a> AllInputs<'a> {
 
 /// Returns the number of valid indices of every dimension of the tensors with more than one element, up to 100. At least 2.
 pub(crate) fn common_indices(metas: &[TensorMeta]) -> i64 {
-    let sizes = metas.iter().filter(|meta| meta.dtype.is_float()).flat_map(|meta| &meta.shape);
+    let sizes = metas.iter().filter(|meta| has_float_parts(meta.dtype)).flat_map(|meta| &meta.shape);
     sizes.filter(|&&size| size > 1).min().map_or(2, |&size| size.min(100).cast_signed())
 }
 
@@ -103,7 +108,7 @@ mod tests {
         let input = builder.input("x");
         let sum = builder.call_function("sum", "torch.add", &[input.into(), Arg::Int(40)], &[]);
         let mask = builder.call_method("mask", "ne", &[sum.into(), Arg::Int(1)], &[]);
-        let facts = GraphFacts::of(&builder.finish(&[mask.into()]).unwrap(), Construction::Timed);
+        let facts = GraphFacts::of(&builder.finish(&[mask.into()]).unwrap(), &[], Construction::Timed);
         assert_eq!(facts.integers, [1, 0, 2, 40, 39, 41]);
     }
 }

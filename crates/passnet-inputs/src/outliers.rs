@@ -7,9 +7,10 @@ use passnet_record::TensorMeta;
 
 use crate::philox::Stream;
 use crate::{
+    choice::Choice,
     content::Content,
     real::{load, store},
-    rule::{FloatRule, is_drawn, vary},
+    rule::{FloatRule, has_float_parts, is_drawn, vary},
 };
 
 /// Deviation of outliers in deviations of `wide` contents.
@@ -25,23 +26,16 @@ const SINGLE: u64 = 3;
 /// First group of random words for outliers. The values use groups from the beginning of the stream.
 const OUTLIER_GROUPS: u64 = 1 << 61;
 
-/// Returns whether the input with the given number has outliers. Of the first four floating-point inputs, each two differ in one of the
-/// contents for some inputs. Of more than four, it is left to chance which of them do.
+/// Returns whether the input with the given number has outliers.
 pub(crate) fn has_outliers(content: Content, number: usize, seed: u64, metas: &[TensorMeta]) -> bool {
-    let floats: Vec<usize> = (0..metas.len()).filter(|&number| metas[number].dtype.is_float()).collect();
     let order = Stream::new(seed, "order of inputs with outliers");
-    let key = |number: usize| {
-        let chance = if floats.len() > 4 { order.group(number as u64)[0] } else { 0 };
-        (chance, number)
-    };
-    let rank = floats.iter().filter(|&&other| key(other) < key(number)).count();
-    let is_second_pair = if floats.len() > 2 { rank % 4 >= 2 } else { rank == 1 };
+    let choice = Choice::of(number, metas, order, |meta| has_float_parts(meta.dtype));
     match content {
         Content::Outliers => true,
-        Content::EvenOutliers => rank.is_multiple_of(2),
-        Content::OddOutliers => !rank.is_multiple_of(2),
-        Content::SingleOutliers => !is_second_pair,
-        Content::OtherSingleOutliers => is_second_pair,
+        Content::EvenOutliers => !choice.is_odd,
+        Content::OddOutliers => choice.is_odd,
+        Content::SingleOutliers => !choice.is_second_pair,
+        Content::OtherSingleOutliers => choice.is_second_pair,
         _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! The rule that makes floating-point values from the metadata of a tensor.
 
-use passnet_record::{TensorMeta, TensorValue};
+use passnet_record::{DType, TensorMeta, TensorValue};
 
 use crate::{
     content::Content,
@@ -11,9 +11,14 @@ use crate::{
 /// Deviation of random values in deviations of the metadata.
 pub(crate) const SCALE: f64 = 0.2;
 
-/// Returns whether the metadata describes a distribution of floating-point numbers, not a constant or literals.
+/// Returns whether elements are floating-point numbers, or complex numbers of such parts.
+pub(crate) fn has_float_parts(dtype: DType) -> bool {
+    dtype.is_float() || matches!(dtype, DType::Complex64 | DType::Complex128)
+}
+
+/// Returns whether the metadata describes a distribution of floating-point or complex numbers, not a constant or literals.
 pub(crate) fn is_drawn(meta: &TensorMeta) -> bool {
-    meta.dtype.is_float() && meta.data.is_none() && meta.std != Some(0.0)
+    has_float_parts(meta.dtype) && meta.data.is_none() && meta.std != Some(0.0)
 }
 
 /// Rule that makes the floating-point values of one tensor from standard normal variates.
@@ -43,7 +48,7 @@ impl<'a> FloatRule<'a> {
 
     /// Returns whether values depend on a normal variate. A value that is not finite is replaced by a variate.
     pub(crate) fn draws(&self) -> bool {
-        if self.content == Content::Varied {
+        if self.content.varies_constants() {
             return true;
         }
         let fixed = match (self.data, self.content) {
@@ -70,10 +75,10 @@ impl<'a> FloatRule<'a> {
 
     pub(crate) fn value<R: Real>(&self, index: u64, normal: f64) -> f64 {
         if let Some(value) = self.data.and_then(|data| data.get(usize::try_from(index).ok()?)) {
-            return if self.content == Content::Varied { vary(literal(*value), normal) } else { literal(*value) };
+            return if self.content.varies_constants() { vary(literal(*value), normal) } else { literal(*value) };
         }
         if self.std == 0.0 {
-            let value = if self.content == Content::Varied { vary(self.mean, normal) } else { self.mean };
+            let value = if self.content.varies_constants() { vary(self.mean, normal) } else { self.mean };
             return self.within(value, normal, 100.0);
         }
         // The value is rounded after each operation, as in arithmetic of the type itself.
@@ -86,6 +91,11 @@ impl<'a> FloatRule<'a> {
         match self.content {
             Content::Random
             | Content::Varied
+            | Content::Flipped
+            | Content::EvenLarge
+            | Content::OddLarge
+            | Content::PairLarge
+            | Content::OtherPairLarge
             | Content::Spikes
             | Content::Wide
             | Content::Uneven
@@ -126,6 +136,9 @@ impl<'a> FloatRule<'a> {
 /// Magnitude of constants below which their share of a result may be within the tolerances: scales of layers begin with 1e-6, for instance.
 const NEGLIGIBLE: f64 = 0.1;
 
+/// Magnitude above which constants and literals mark masked elements.
+pub(crate) const SENTINEL: f64 = 1e4;
+
 /// Returns a neighbour of a constant: 0.5 to 1.5 times the constant, a small normal variate for zero, or one of the same sign for constants
 /// near zero. Sentinels are returned unchanged.
 pub(crate) fn vary(constant: f64, normal: f64) -> f64 {
@@ -133,7 +146,7 @@ pub(crate) fn vary(constant: f64, normal: f64) -> f64 {
         0.5 * normal
     } else if constant.abs() < NEGLIGIBLE {
         0.5 * normal.abs() * constant.signum()
-    } else if constant.abs() <= 1e4 {
+    } else if constant.abs() <= SENTINEL {
         constant * (1.0 + 0.5 * (normal / 3.0).clamp(-1.0, 1.0))
     } else {
         constant

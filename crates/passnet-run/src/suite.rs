@@ -5,6 +5,7 @@
 //! ops of each task.
 
 mod pattern;
+mod similar;
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,10 @@ use fs_err as fs;
 use passnet_record::{ContentId, GraphId, SCHEMA_VERSION, Split, SuiteTask};
 use serde::Deserialize;
 
-use self::pattern::matches_any;
+use self::{
+    pattern::matches_any,
+    similar::{existing_tasks, similar_path},
+};
 
 /// Largest accepted size of an unpacked archive, in bytes. A small archive can unpack to any size and fill the disk.
 const MAX_UNPACKED: u64 = 8 << 30;
@@ -46,16 +50,16 @@ pub enum SuiteError {
         found: u32,
     },
     /// There is no file or directory at the path.
-    #[error("{path}: no such suite, task or sample; check the path")]
+    #[error("{path}: no such suite, task or sample; {}", advice(path))]
     NotFound { path: PathBuf },
     /// No task of the suite is selected.
-    #[error("{path}: no task matches {what}; the suite has {tasks} {}", if *.tasks == 1 { "task" } else { "tasks" })]
+    #[error("{path}: no task matches {what}; {hint}")]
     NoMatch {
         path: PathBuf,
         /// The selection, as text.
         what: String,
-        /// Number of tasks in the whole suite.
-        tasks: usize,
+        /// Names of tasks that exist, as text.
+        hint: String,
     },
     /// The path has no sample: no `model.py` was found.
     #[error("{path}: not a suite: expected suite.json, task folders with sample folders, or a model.py")]
@@ -71,6 +75,12 @@ pub enum SuiteError {
         /// The graph that is held out.
         graph: String,
     },
+}
+
+/// Returns how to correct a path that does not exist.
+fn advice(missing: &Path) -> String {
+    similar_path(missing)
+        .map_or_else(|| "check the path".to_owned(), |path| format!("did you mean `{}`?", path.display()))
 }
 
 /// The part of a suite to take.
@@ -160,11 +170,12 @@ impl Suite {
         if record.tasks.is_empty() {
             return Err(SuiteError::Empty { path: path.to_owned() });
         }
-        let tasks = record.tasks.len();
+        let tasks: Vec<String> = record.tasks.iter().map(|task| task.id.clone()).collect();
         // This comes after the check for emptiness: a selection without a match is a different error from a folder without a suite.
         selection.apply(&mut record.tasks);
         if record.tasks.is_empty() {
-            return Err(SuiteError::NoMatch { path: path.to_owned(), what: selection.to_string(), tasks });
+            let (what, hint) = (selection.to_string(), existing_tasks(&selection.patterns, &tasks));
+            return Err(SuiteError::NoMatch { path: path.to_owned(), what, hint });
         }
         let mut suite = Self { record, root, shape, _unpacked: unpacked };
         if suite.record.version.is_empty() {

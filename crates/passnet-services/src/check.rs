@@ -63,34 +63,53 @@ fn on_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Python program that prints the names and versions of the interpreter and of the packages that evaluations need, without importing
-/// them.
+/// Python program that imports the packages that evaluations need, and prints the versions of the interpreter and of these packages.
+/// An installation can be incomplete, so only an import shows that a package can be used.
 const FIND_PACKAGES: &str = "\
-import importlib.metadata as metadata, importlib.util as util, platform, sys
+import importlib, importlib.metadata as metadata, importlib.util as util, platform, sys
 if sys.argv[1]:
     sys.path.insert(0, sys.argv[1])
 found = [f'Python {platform.python_version()}']
-missing = []
-for name in ('torch', 'numpy', 'passnet'):
+missing, broken = [], []
+for name, part in ('torch', 'torch'), ('numpy', 'numpy'), ('passnet', 'passnet._native'):
+    if util.find_spec(name) is None:
+        missing.append(name)
+        continue
     try:
         found.append(f'{name} {metadata.version(name)}')
     except metadata.PackageNotFoundError:
-        (found if util.find_spec(name) else missing).append(name)
-print(', '.join(found))
-print(', '.join(missing))
+        found.append(name)
+    try:
+        importlib.import_module(part)
+    except Exception as error:
+        broken.append(f'{part} cannot be imported ({type(error).__name__}: {error})'.replace('\\n', ' '))
+for list in found, missing, broken:
+    print(', '.join(list))
 ";
 
+/// Packages that evaluations need, as an interpreter finds them. Each field is a list in words, empty if there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packages {
+    /// The interpreter and the packages that it has, with their versions.
+    pub found: String,
+    /// Packages that are not installed.
+    pub missing: String,
+    /// Modules that cannot be imported, with the errors.
+    pub broken: String,
+}
+
 impl Interpreter {
-    /// Returns the interpreter and its packages as text, and the packages that are missing (empty if none is).
+    /// Imports the packages that evaluations need. This takes seconds, because PyTorch is one of them.
     ///
     /// # Errors
     /// If the interpreter does not run.
-    pub fn packages(&self) -> io::Result<(String, String)> {
+    pub fn packages(&self) -> io::Result<Packages> {
         let site = self.site.clone().unwrap_or_default();
         let output = self.code(FIND_PACKAGES).arg(site).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut lines = text.lines().map(str::to_owned);
         let found = lines.next().ok_or_else(|| io::Error::other("it does not run Python programs"))?;
-        Ok((found, lines.next().unwrap_or_default()))
+        let (missing, broken) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        Ok(Packages { found, missing, broken })
     }
 }

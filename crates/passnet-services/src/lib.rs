@@ -29,7 +29,7 @@ mod propagate;
 
 pub use self::{
     capture::CaptureOptions,
-    check::{compiler_problem, cpp_compiler, device_problem},
+    check::{Packages, compiler_problem, cpp_compiler, device_problem},
     helper::{Helper, HelperError},
     interpreter::{Interpreter, InterpreterSource},
     optimize::OptimizeOptions,

@@ -21,6 +21,8 @@ pub struct OptimizeOptions<'a> {
     pub passes: &'a [PathBuf],
     /// File for the report on regions.
     pub report: Option<&'a Path>,
+    /// If true, the process does not print which step runs.
+    pub quiet: bool,
     /// Modes of `torch.compile` that the result is compared with.
     pub modes: &'a [String],
 }
@@ -38,6 +40,9 @@ impl Interpreter {
         }
         if let Some(report) = options.report {
             command.arg("--report").arg(report);
+        }
+        if options.quiet {
+            command.arg("--quiet");
         }
         command.arg("--modes").args(options.modes).stderr(Stdio::inherit()).output()
     }

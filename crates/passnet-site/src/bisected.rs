@@ -18,10 +18,13 @@ const MAX_PARTS: usize = 2000;
 /// Reads the failing parts below some folders, sorted by graph. Other samples are left out.
 ///
 /// # Errors
-/// If a folder cannot be read.
+/// If a folder does not exist or cannot be read.
 pub(crate) fn bisected(folders: &[PathBuf]) -> Result<Vec<BisectedView>, SiteError> {
     let mut views = Vec::new();
     for folder in folders {
+        if !folder.is_dir() {
+            return Err(SiteError::NoBisected(folder.clone()));
+        }
         collect(folder, folder, MAX_DEPTH, &mut views)?;
     }
     views.sort_by(|a, b| (&a.id, &a.author).cmp(&(&b.id, &b.author)));

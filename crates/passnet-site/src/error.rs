@@ -21,6 +21,12 @@ pub enum SiteError {
     /// The dataset does not exist.
     #[error("{0}: no such dataset; `passnet dataset import` makes one")]
     NoDataset(PathBuf),
+    /// The folder of failing parts does not exist, or is a file.
+    #[error("{0}: no such folder; `passnet bisect SUITE --run RUN --out DIR` writes one")]
+    NoBisected(PathBuf),
+    /// The folder has no curve of a training run.
+    #[error("{0}: no such file; docs/reference/training-curves.md describes the folder of a training run")]
+    NoCurve(PathBuf),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; name another port with --port")]
     Listen {

@@ -21,6 +21,9 @@ pub(crate) fn trainings(folders: &[PathBuf]) -> Result<Vec<TrainingView>, SiteEr
 
 fn training(folder: &Path) -> Result<TrainingView, SiteError> {
     let curve = folder.join("curve.jsonl");
+    if !curve.is_file() {
+        return Err(SiteError::NoCurve(curve));
+    }
     let bytes = fs::read(&curve)?;
     // A training run that is going on, or was killed, may have an incomplete last line.
     let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);

@@ -115,9 +115,12 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     }
     if let Some(site) = cause.downcast_ref::<SiteError>() {
         return match site {
-            SiteError::Occupied(_) | SiteError::NoRuns | SiteError::NoFolder(_) | SiteError::NoDataset(_) => {
-                Some(USAGE)
-            }
+            SiteError::Occupied(_)
+            | SiteError::NoRuns
+            | SiteError::NoFolder(_)
+            | SiteError::NoDataset(_)
+            | SiteError::NoBisected(_)
+            | SiteError::NoCurve(_) => Some(USAGE),
             SiteError::Listen { .. } => Some(UNFIT),
             SiteError::Suite(error) => code_of(error),
             SiteError::Run(error) => code_of(error),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 import torch.fx
 
-from passnet import _native
+from passnet import _native, _progress
 from passnet._backend.cache import Store, key_of
 from passnet._backend.modes import in_other_modes
 from passnet._backend.sources import load_passes
@@ -56,11 +56,12 @@ def author_passes(
     later operations enlarge. With `parts`, it leaves out the products of a region that was too slow as a whole. The passes are
     named `name` with a number. No pass replaces a node of `left`. Raises `NotAuthoredError`.
     """
+    _progress.show("author: writing kernels")
     target = _target(graph)
     wire, types = _typed(graph, target, left)
     # The key contains all that the texts depend on, and the versions of PassNet, which writes them, and of PyTorch, which runs them.
     key = key_of("author", _native.VERSION, torch.__version__, target, judged, wire, types)
-    texts = store.read(key) if store is not None else None
+    texts = _texts(store.read(key)) if store is not None else None
     if texts is None:
         try:
             canonical = json.dumps(canonical_calls(graph))
@@ -72,6 +73,23 @@ def author_passes(
     named = [(f"{name}_{number}", text) for number, (_, text) in enumerate(texts)]
     passes, faults = load_passes(named)
     return Authored(passes, dict(named), faults)
+
+
+def _texts(entry: Any) -> list[tuple[str, str]] | None:
+    """Returns the names and texts of passes that an entry of a store has; None if the entry has other content."""
+    if not isinstance(entry, list):
+        return None
+    texts = [(pair[0], pair[1]) for pair in entry if isinstance(pair, list) and len(pair) == 2]
+    # JSON also has texts that are not valid Unicode.
+    is_valid = all(_is_text(part) for pair in texts for part in pair)
+    return texts if is_valid and len(texts) == len(entry) else None
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(value.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def author_parts(lost: dict[str, torch.fx.Graph], store: Store | None) -> list[Authored]:

@@ -46,7 +46,8 @@ class Store:
             return None
         try:
             return json.loads(body)
-        except ValueError:
+        # A text may be nested too deeply.
+        except (ValueError, RecursionError):
             return None
 
     def write(self, key: str, value: Any) -> None:

@@ -12,10 +12,11 @@ from passnet._backend.cache import Store, key_of
 from passnet._backend.contents import text_of_pass
 from passnet._backend.effects import Effects, effects_of
 from passnet._backend.kinds import kinds_of
+from passnet._backend.sharing import memory_of
 from passnet._passes.load import Pass
 
 # Changes with the way in which effects are found.
-_VERSION = "1"
+_VERSION = "2"
 
 
 def known_effects(
@@ -27,13 +28,21 @@ def known_effects(
     text = text_of_pass(rule)
     if store is None or text is None:
         return effects_of(pattern, values)
-    # A write to one argument also changes an argument that is the same tensor.
-    first: dict[int, int] = {}
-    same = [first.setdefault(id(value), place) for place, value in enumerate(values)]
-    key = key_of("effects", _VERSION, _native.VERSION, torch.__version__, text, kinds_of(values), str(same))
+    key = key_of("effects", _VERSION, _native.VERSION, torch.__version__, text, kinds_of(values), _sharing_of(values))
     if (found := _effects(store.read(key), len(values))) is None and (found := effects_of(pattern, values)) is not None:
         store.write(key, [sorted(found.mutated), found.is_random])
     return found
+
+
+def _sharing_of(values: Sequence[Any]) -> str:
+    """Returns which values are one tensor, views of one tensor, or in one memory: a write to one of them may also change the others."""
+    first: dict[tuple[str, int], int] = {}
+    found = []
+    for place, value in enumerate(values):
+        base = value._base if isinstance(value, torch.Tensor) else None
+        known = ("value", id(value)), ("base", id(value if base is None else base)), ("memory", memory_of(value) or 0)
+        found.append([first.setdefault(identity, place) for identity in known])
+    return str(found)
 
 
 def _effects(entry: Any, count: int) -> Effects | None:

@@ -101,11 +101,11 @@ def _without_functions(run: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+def in_other_modes(graph: torch.fx.Graph, *, gradients: bool = True) -> set[torch.fx.Node]:
     """Returns the calls that run in another mode than the first call of the graph, with the calls that enter and leave the mode.
 
     The types of their arguments do not determine their results: autocast computes in another dtype, and under `vmap` a tensor has
-    a dimension that its shape does not show.
+    a dimension that its shape does not show. With `gradients`, calls that follow a change to enabled gradients are among them.
     """
     found: set[torch.fx.Node] = set()
     depth, wants_gradient = 0, False
@@ -115,7 +115,7 @@ def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
         depth += max(change, 0)
         if _name(node) == "_set_grad_enabled":
             wants_gradient = node.args[0] is not False
-        if depth or wants_gradient:
+        if depth or (gradients and wants_gradient):
             found.add(node)
         depth += min(change, 0)
     return found
@@ -124,6 +124,11 @@ def in_other_modes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 def enters_mode(graph: torch.fx.Graph) -> bool:
     """Returns whether a graph enters a mode. The graph leaves the mode only if none of its calls raises an exception."""
     return any(_change(node) for node in graph.nodes)
+
+
+def enters_inference_mode(graph: torch.fx.Graph) -> bool:
+    """Returns whether a graph enters or leaves inference mode."""
+    return any(_name(node) == "_enter_inference_mode" for node in graph.nodes)
 
 
 def changes_mode(node: torch.fx.Node) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from passnet import _progress
 from passnet._backend.binding import arguments_of, bound_replacement, unchecked_replacement
 from passnet._backend.compare import Inexact, difference, other_sharing
 from passnet._backend.contents import text_of_pass
@@ -22,9 +23,10 @@ from passnet._backend.fallback import Refusals, or_pattern, overlap
 from passnet._backend.indices import has_unsafe_indices, is_on_device
 from passnet._backend.kinds import is_lazy, kind_of, kinds_of
 from passnet._backend.known_effects import known_effects
+from passnet._backend.modes import in_other_modes
 from passnet._backend.omitted import omitted_of
 from passnet._backend.precision import copies, exact_results, is_as_precise
-from passnet._backend.sharing import escape_together, memory_groups
+from passnet._backend.sharing import escape_together, memory_groups, memory_of, plain_tensor
 from passnet._backend.stopwatch import Comparison, compare_times
 from passnet._backend.timings import Timings
 from passnet._backend.types import device_of, typed_pattern
@@ -191,6 +193,9 @@ class Judge(torch.fx.Interpreter):
         self._patterns: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def run(self, *values: Any, **options: Any) -> Any:
+        if self.sites:
+            regions = "1 region" if len(self.sites) == 1 else f"{len(self.sites)} regions"
+            _progress.show(f"verify: comparing {regions} with PyTorch{', and timing' if self.timed else ''}")
         self._given = _storages(values)
         return super().run(*values, **options)
 
@@ -309,6 +314,16 @@ def drop(graph: torch.fx.Graph, node: torch.fx.Node, rule: Pass) -> None:
     graph.erase_node(node)
 
 
+def drop_in_other_modes(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
+    """Leaves regions to PyTorch where a graph without gradients has a mode of its own, such as `vmap`: a kernel does not see the mode."""
+    # If the caller has enabled gradients, no value of the graph needs one.
+    inside = in_other_modes(module.graph, gradients=not torch.is_grad_enabled())
+    for node, rule in regions_of(module.graph, passes).items():
+        if node in inside:
+            drop(module.graph, node, rule)
+    module.recompile()
+
+
 def _pattern(rule: Pass) -> Callable[..., Any]:
     return torch.fx.GraphModule({}, rule.pattern).forward
 
@@ -320,7 +335,7 @@ def _operations(rule: Pass) -> int:
 def _storages(values: Any) -> set[int]:
     """Returns the storages of all tensors within values."""
     leaves = torch.utils._pytree.tree_leaves(values)
-    return {leaf.untyped_storage()._cdata for leaf in leaves if isinstance(leaf, torch.Tensor)}
+    return {memory for leaf in leaves if (memory := memory_of(plain_tensor(leaf))) is not None}
 
 
 def _fault(

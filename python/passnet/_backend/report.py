@@ -92,7 +92,7 @@ class GraphReport:
 
     def lines(self) -> Iterable[str]:
         """Yields the lines of the report as text."""
-        yield f"{self.source}: {self.operations} operations"
+        yield f"{self.source}: {self.operations} operation{'' if self.operations == 1 else 's'}"
         if self.not_authored:
             yield f"    the author wrote nothing: {self.not_authored}"
         if self.sizes is not None:

@@ -123,16 +123,24 @@ def _copies_nothing(node: torch.fx.Node) -> bool:
     known = {_memory(source) for source in node.all_input_nodes} - {None}
     value = node.meta.get("example_value")
     parts = value if isinstance(value, (tuple, list)) else [value]
-    return bool(known) and all(isinstance(part, torch.Tensor) and _memory_of(part) in known for part in parts)
+    return bool(known) and all(isinstance(part, torch.Tensor) and memory_of(part) in known for part in parts)
 
 
 def _memory(node: torch.fx.Node) -> int | None:
     if _name(node) in _DROPOUTS and node.args and isinstance(node.args[0], torch.fx.Node):
         return _memory(node.args[0])
-    return _memory_of(node.meta.get("example_value"))
+    return memory_of(node.meta.get("example_value"))
 
 
-def _memory_of(value: Any) -> int | None:
+def plain_tensor(value: Any) -> Any:
+    """Returns the tensor with memory that a tensor within a transform of `torch.func` stands for; any other value as it is."""
+    while isinstance(value, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(value):
+        value = torch._C._functorch.get_unwrapped(value)
+    return value
+
+
+def memory_of(value: Any) -> int | None:
+    """Returns a number that tensors in the same memory have in common; None for a value without memory of its own."""
     # Values within `vmap` have no storage.
     is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
     return value.untyped_storage()._cdata if is_dense and torch._C._has_storage(value) else None
@@ -195,7 +203,7 @@ def written_inputs(graph: torch.fx.Graph) -> list[int]:
 
 def share_storages(values: Sequence[Any], written: Sequence[int]) -> bool:
     """Returns whether a value at the places `written` has the storage of another value."""
-    storages = [_memory_of(value) for value in values]
+    storages = [memory_of(value) for value in values]
     return any(storages[place] is not None and storages.count(storages[place]) > 1 for place in written)
 
 

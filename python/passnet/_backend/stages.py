@@ -25,6 +25,7 @@ from passnet._backend.author import NotAuthoredError, author_parts, author_passe
 from passnet._backend.cache import Store
 from passnet._backend.compare import other_kinds
 from passnet._backend.fallback import Refusals
+from passnet._backend.modes import enters_inference_mode
 from passnet._backend.precision import copies
 from passnet._backend.process_lock import compiling
 from passnet._backend.regions import (
@@ -99,6 +100,9 @@ class Stages:
 
     def differentiable(self, module: torch.fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]:
         """Returns the graph as a function whose results have gradients. Compiled stages compute results and gradients."""
+        if enters_inference_mode(module.graph):
+            # AOTAutograd fails, and all later calls of the thread with it: PyTorch's dispatcher is left in a wrong state.
+            raise NotImplementedError("the code enters inference mode, where AOTAutograd fails")
         with compiling, _without_donated_buffers():
             return aot_module_simplified(
                 without_idle_dropouts(module),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import sys
@@ -25,8 +24,11 @@ from passnet.kernels._compile import compiler_identity
 
 # Changes with the way of measuring.
 _VERSION = "1"
+# A call takes longer than a picosecond, and less than a year.
+_LEAST_NS, _MOST_NS = 1e-3, 4e16
 # Environment variables that change times begin with one of these.
 _PREFIXES = ("OMP_", "GOMP_", "KMP_", "MKL_", "DNNL_", "ONEDNN_", "ATEN_", "MALLOC_", "LD_PRELOAD", "NVIDIA_TF32")
+_PREFIXES += ("CUDA_LAUNCH_BLOCKING", "CUDNN_", "CUBLAS", "TORCH_CUDNN_", "TORCH_BLAS_", "PYTORCH_")
 
 
 class Timings:
@@ -75,13 +77,15 @@ class Timings:
 
 def _comparison(found: Any) -> Comparison | None:
     """Returns the comparison that an entry of a store has; None if the entry is not one of `Timings`."""
-    try:
-        eager, fused = (tuple(float(time) for time in side) for side in found)
-    except (TypeError, ValueError):
-        return None
-    if not eager or len(eager) != len(fused) or not all(math.isfinite(time) and time > 0 for time in (*eager, *fused)):
-        return None
-    return Comparison(eager, fused, stored=True)
+    match found:
+        case [[*eager], [*fused]] if eager and len(eager) == len(fused) and all(map(_is_time, (*eager, *fused))):
+            return Comparison(tuple(map(float, eager)), tuple(map(float, fused)), stored=True)
+    return None
+
+
+def _is_time(value: Any) -> bool:
+    """Returns whether a value of an entry is a number of nanoseconds. Ratios of such numbers are finite."""
+    return type(value) in (int, float) and _LEAST_NS <= value <= _MOST_NS
 
 
 def _surroundings(device: torch.device) -> Iterable[str]:
@@ -100,6 +104,9 @@ _SETTINGS: tuple[Callable[[], Any], ...] = (
     lambda: torch.is_grad_enabled(),
     lambda: torch.is_inference_mode_enabled(),
     lambda: torch.are_deterministic_algorithms_enabled(),
+    lambda: torch.utils.deterministic.fill_uninitialized_memory,
+    # Functions that make tensors, such as `torch.zeros`, use it.
+    lambda: torch.get_default_dtype(),
     lambda: torch.get_float32_matmul_precision(),
     lambda: torch.backends.mkldnn.enabled,
     lambda: torch.backends.cudnn.enabled,
@@ -111,6 +118,15 @@ _SETTINGS: tuple[Callable[[], Any], ...] = (
     lambda: torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
     lambda: torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction,
     lambda: torch.backends.mkldnn.matmul.fp32_precision,
+    lambda: torch.backends.mkldnn.conv.fp32_precision,
+    lambda: torch.backends.mkldnn.deterministic,
+    lambda: torch.backends.mkldnn.allow_tf32,
+    lambda: torch.backends.cuda.preferred_blas_library(),
+    lambda: torch.backends.cuda.preferred_linalg_library(),
+    lambda: torch.backends.cuda.flash_sdp_enabled(),
+    lambda: torch.backends.cuda.mem_efficient_sdp_enabled(),
+    lambda: torch.backends.cuda.cudnn_sdp_enabled(),
+    lambda: torch.backends.cuda.math_sdp_enabled(),
 )
 
 

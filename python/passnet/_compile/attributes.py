@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import types
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
 
 from passnet._compile.errors import NotCapturedError
 
+# Attributes of tensors for which Dynamo has no guards: code that reads them gets constants.
+_UNGUARDED = ("is_leaf", "grad_fn", "retains_grad", "output_nr", "_base", "_backward_hooks")
+# PyTorch's own code reads some of them for hooks of a backward, which guards have.
+_OF_TORCH = os.path.dirname(torch.__file__) + os.sep
+
 # Guards on the absence of an attribute.
 OF_ABSENCE = ("NOT_PRESENT_IN_GENERIC_DICT", "HASATTR")
+
+
+def unguarded(tensor: torch.Tensor) -> dict[str, str]:
+    """Returns the attributes of an argument for which Dynamo has no guards, with comparisons that they fulfil, as texts of code."""
+    return {name: _comparison(getattr(tensor, name)) for name in _UNGUARDED}
+
+
+def _comparison(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return f"is {value!r}"
+    return f"== {value!r}" if isinstance(value, int) else "is not None"
+
+
+def unguarded_names() -> list[str]:
+    """Returns the attributes without guards that the code which Dynamo is capturing may read."""
+    codes: Sequence[types.CodeType] | None = getattr(TracingContext.get(), "traced_code", None)
+    if codes is None:
+        # Older releases do not say which code was captured.
+        return [*_UNGUARDED]
+    names = {name for code in codes if not code.co_filename.startswith(_OF_TORCH) for name in _names(code)}
+    return [name for name in _UNGUARDED if name in names]
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Yields the names and the texts in the code of a function. `getattr` takes the name of an attribute as a text."""
+    yield from code.co_names
+    yield from (constant for constant in code.co_consts if isinstance(constant, str))
 
 
 def missing_attribute(

@@ -26,6 +26,7 @@ from passnet._backend.regions import (
     difference_of,
     direct,
     drop,
+    drop_in_other_modes,
     drop_omitted,
     regions_of,
 )
@@ -224,6 +225,7 @@ def _is_one_of(rule: Pass, passes: Sequence[Pass]) -> bool:
 def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Specialisation) -> None:
     if passes:
         rewrite(module, passes, report.notes)
+        drop_in_other_modes(module, passes)
 
 
 def _verify(

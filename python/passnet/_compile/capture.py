@@ -21,6 +21,7 @@ from passnet._backend import triton_ready
 from passnet._backend.effects import effects_of
 from passnet._backend.regions import fork_random
 from passnet._backend.sharing import root_of
+from passnet._compile.attributes import unguarded, unguarded_names
 from passnet._compile.dynamo import call_captured, forget_guards
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts, owned_tensors
@@ -122,7 +123,9 @@ def capture(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if reason := reason_outside(inputs):
         raise NotCapturedError(reason)
     triton_ready.begin()
-    recorder = _Recorder(model, args, kwargs, arguments)
+    # Noted before the call, which may change them.
+    attributes = [(tensor, unguarded(tensor)) for tensor in inputs]
+    recorder = _Recorder(model, args, kwargs, arguments, attributes)
     function = _entry(model)
     try:
         result = call_captured(function, recorder, args, kwargs)
@@ -179,6 +182,7 @@ class _Recorder:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     arguments: Arguments
+    attributes: Sequence[tuple[torch.Tensor, dict[str, str]]]
     module: torch.fx.GraphModule | None = None
     graphs: int = 0
     has_run: bool = False
@@ -208,6 +212,8 @@ class _Recorder:
             self.refusal = str(error)
             raise
         self.facts.entries += written
+        names = unguarded_names()
+        self.facts.unguarded = [(tensor, name, values[name]) for tensor, values in self.attributes for name in names]
         forget_guards()
 
         def run(*values: Any) -> Any:
@@ -232,7 +238,7 @@ class _Recorder:
     def forget(self) -> None:
         """Releases the tensors and the graph, because Dynamo keeps its backends as long as the process lives."""
         self.module = self.model = None
-        self.args, self.kwargs, self.arguments = (), {}, Arguments()
+        self.args, self.kwargs, self.arguments, self.attributes = (), {}, Arguments(), ()
         self.given, self.returned, self.facts = (), (), Facts()
         self.before = {}
 

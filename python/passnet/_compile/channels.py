@@ -5,13 +5,14 @@ On a GPU, cuDNN's kernels for tensor cores need channels innermost. Other layout
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from passnet._backend.compare import other_sharing
 from passnet._backend.contents import text_of_graph
 from passnet._backend.kinds import kinds_of
 from passnet._backend.regions import difference_of
@@ -48,19 +49,19 @@ def channels_last(captured: Captured, example: Sequence[torch.Tensor], timings: 
         return f"{_KEPT}there are too few convolutions"
     count = len(captured.used)
     places = [node for node in graph.nodes if node.op == "placeholder"]
-    images = [node for node, value in zip(places[:count], example, strict=False) if _is_image(value)]
-    texts = "layout", str(frozen), text_of_graph(captured.module), kinds_of(example)
+    images = _images(places[:count], example, convolutions)
+    once = _laid_out_once(places[count:], convolutions) if frozen else set()
+    # The same graph may take its weights as arguments, which are laid out in each call.
+    texts = "layout", str(frozen), str(count), text_of_graph(captured.module), kinds_of(example)
     if not is_cpu:
-        times = timings.compare(
-            texts, lambda: time_layouts(convolutions, images, frozen=frozen, graphed=timings.graphed)
-        )
+        times = timings.compare(texts, lambda: time_layouts(convolutions, images, once, graphed=timings.graphed))
         if times.fused_ns > _GAIN * times.eager_ns:
             return f"{_KEPT}convolutions are not faster with their channels innermost"
-    state = _relay(captured, graph, convolutions, images, frozen=frozen)
+    state = _relay(captured, graph, convolutions, images, once)
     module = torch.fx.GraphModule(captured.module, graph)
     values = [*example[:count], *state]
     try:
-        _keep_strides(module, values, captured.module.forward(*example))
+        _keep_strides(module, values, captured.module.forward(*example), example)
         _note_types(module, values)
         reason = difference_of(lambda *given: module.forward(*given[:count], *state), captured.module.forward, example)
     except (RuntimeError, ValueError) as error:
@@ -74,8 +75,30 @@ def channels_last(captured: Captured, example: Sequence[torch.Tensor], timings: 
     return "images have their channels innermost"
 
 
-def _is_image(value: torch.Tensor) -> bool:
-    return value.dim() == 4 and value.dtype.is_floating_point
+def _images(
+    inputs: Sequence[torch.fx.Node], example: Sequence[torch.Tensor], convolutions: Sequence[Convolution]
+) -> list[torch.fx.Node]:
+    """Returns the inputs that are images. Weights may be arguments too: those are laid out where a convolution takes them."""
+    return [
+        node
+        for node, value in zip(inputs, example, strict=False)
+        if value.dim() == 4 and value.dtype.is_floating_point and not _is_only_weight(node, convolutions)
+    ]
+
+
+def _laid_out_once(state: Sequence[torch.fx.Node], convolutions: Sequence[Convolution]) -> set[torch.fx.Node]:
+    """Returns the frozen weights that become copies in the new layout: those that only convolutions in this layout take."""
+    weights = {convolution.given["weight"] for convolution in convolutions if not convolution.keeps_layout}
+    return {node for node in state if node in weights and _is_only_weight(node, convolutions)}
+
+
+def _is_only_weight(node: torch.fx.Node, convolutions: Sequence[Convolution]) -> bool:
+    """Returns whether convolutions take a value as their weight, and nothing else takes it."""
+    weights = {found.node: found.given for found in convolutions}
+    return bool(node.users) and all(
+        user in weights and weights[user]["weight"] is node and weights[user]["input"] is not node
+        for user in node.users
+    )
 
 
 def _is_faster(
@@ -96,22 +119,17 @@ def _relay(
     graph: torch.fx.Graph,
     convolutions: Sequence[Convolution],
     images: Sequence[torch.fx.Node],
-    *,
-    frozen: bool,
+    once: Collection[torch.fx.Node],
 ) -> list[torch.Tensor]:
-    """Adds the change of layout of images and weights to the graph. Returns the state; frozen weights in it have the new layout."""
+    """Adds the change of layout of images and weights to the graph. Returns the state; the weights `once` in it have the new layout."""
     places = [node for node in graph.nodes if node.op == "placeholder"]
     state = dict(zip(places[len(captured.used) :], captured.state, strict=True))
     for node in images:
         with graph.inserting_after(places[-1]):
             moved = _innermost(graph, node)
         node.replace_all_uses_with(moved, delete_user_cb=lambda user, moved=moved: user is not moved)
-    weights = {convolution.given["weight"] for convolution in convolutions if not convolution.keeps_layout}
-    done = set()
-    for node in weights & state.keys():
-        if frozen and all(_is_weight(node, user, convolutions) for user in node.users):
-            state[node] = innermost(state[node].detach())
-            done.add(node)
+    for node in once:
+        state[node] = innermost(state[node].detach())
     for convolution in convolutions:
         node, given = convolution.node, convolution.given
         with graph.inserting_before(node):
@@ -119,7 +137,7 @@ def _relay(
             if convolution.keeps_layout:
                 _compute_as_captured(graph, convolution)
                 continue
-            if weight not in done:
+            if weight not in once:
                 weight = _innermost(graph, weight, sequences=convolution.dimensions == 1)
             if convolution.dimensions == 1:
                 source = _innermost(graph, source, sequences=True)
@@ -141,10 +159,6 @@ def _compute_as_captured(graph: torch.fx.Graph, convolution: Convolution) -> Non
     node.replace_all_uses_with(moved, delete_user_cb=lambda user: user is not moved)
 
 
-def _is_weight(node: torch.fx.Node, user: torch.fx.Node, convolutions: Sequence[Convolution]) -> bool:
-    return any(found.node is user and found.given["weight"] is node for found in convolutions)
-
-
 def _innermost(graph: torch.fx.Graph, node: torch.fx.Node, *, sequences: bool = False) -> torch.fx.Node:
     """Adds a call of `innermost` to a graph."""
     if sequences:
@@ -159,8 +173,13 @@ def _reshape_views(graph: torch.fx.Graph) -> None:
             node.target = "reshape"
 
 
-def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Restores the strides of the results. Raises `ValueError` if a result with changed strides was not contiguous before."""
+def _keep_strides(
+    module: torch.fx.GraphModule, values: Sequence[Any], expected: Sequence[Any], example: Sequence[Any]
+) -> None:
+    """Restores the strides of the results. `expected` are the results of the captured graph for its arguments `example`.
+
+    Raises `ValueError` if a result with changed strides was not contiguous before, or if it was in the memory of an argument.
+    """
     graph = module.graph
     output = graph.output_node()
     results = list(output.args[0])
@@ -173,6 +192,8 @@ def _keep_strides(module: torch.fx.GraphModule, values: Sequence[Any], expected:
             results[place] = graph.call_method("contiguous", (results[place],))
     output.args = (tuple(results),)
     module.recompile()
+    if other_sharing([*values, *module.forward(*values)], [*example, *expected]):
+        raise ValueError("a result of the model shares memory with an argument")
 
 
 def _note_types(module: torch.fx.GraphModule, values: Sequence[torch.Tensor]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,16 +133,20 @@ def innermost(images: torch.Tensor) -> torch.Tensor:
 
 
 def time_layouts(
-    convolutions: Sequence[Convolution], images: Sequence[torch.fx.Node], *, frozen: bool, graphed: bool
+    convolutions: Sequence[Convolution],
+    images: Sequence[torch.fx.Node],
+    once: Collection[torch.fx.Node],
+    *,
+    graphed: bool,
 ) -> Comparison:
     """Compares the time of the largest convolutions in the captured layout with their time with channels innermost.
 
     The rest of a graph takes about the same time in both layouts after fusion. With channels innermost, the time includes the
-    change of layout of the inputs in `images`, and of the weights unless they are `frozen`. The contents are random numbers.
+    change of layout of the inputs in `images`, and of the weights except those of `once`. The contents are random numbers.
     """
     tensors = _Tensors()
     for share in _SHARES:
-        times = _compared(_largest(convolutions, share), images, tensors, frozen=frozen, graphed=graphed)
+        times = _compared(_largest(convolutions, share), images, once, tensors, graphed=graphed)
         low, high = _UNDECIDED
         if not low <= times.fused_ns / times.eager_ns <= high:
             break
@@ -152,9 +156,9 @@ def time_layouts(
 def _compared(
     convolutions: Sequence[Convolution],
     images: Sequence[torch.fx.Node],
+    once: Collection[torch.fx.Node],
     tensors: _Tensors,
     *,
-    frozen: bool,
     graphed: bool,
 ) -> Comparison:
     captured: list[Call] = []
@@ -164,7 +168,9 @@ def _compared(
         values = [tensors.of(given[name]) for name in ("input", "weight", "bias")]
         arguments = dict(zip(("input", "weight", "bias"), values, strict=True))
         captured.append(functools.partial(convolution.node.target, **_without_none(given | arguments)))
-        weight = innermost(values[1]) if frozen and not convolution.keeps_layout else values[1]
+        # A weight that is also an image has the new layout already.
+        is_done = given["weight"] in once or given["weight"] in images
+        weight = innermost(values[1]) if is_done and not convolution.keeps_layout else values[1]
         relaid.append(functools.partial(_relaid, convolution, innermost(values[0]), weight, values[2]))
     device = type_of(convolutions[0].node).device
     with torch.no_grad():

@@ -198,12 +198,12 @@ def _checks(code: Code, call: Layout, leaves: dict[int, str]) -> Sequence[str]:
         checks += code.checks(item, f"args[{place}]", leaves)
     code.containers.append("kwargs")
     if not kwargs.items:
-        return [*checks, "not kwargs"]
+        return [*checks, "not kwargs", *code.others()]
     # A model with `**kwargs` may depend on the order, as where it concatenates the values.
     checks.append(f"[*kwargs] == {[name for name, _ in kwargs.items]!r}")
     for name, item in kwargs.items:
         checks += code.checks(item, f"kwargs[{name!r}]", leaves)
-    return checks
+    return [*checks, *code.others()]
 
 
 def _types(captured: Captured) -> Callable[[], bool] | None:
@@ -234,13 +234,14 @@ def _frozen(captured: Captured, changed: Callable[[], Any], code: Code) -> Seque
 
 
 def _read_from_arguments(captured: Captured) -> Sequence[str]:
-    """Returns checks of the arguments whose storage offset the code read, and of those that it asked for an attribute."""
+    """Returns checks of what the code read from arguments: storage offsets, missing attributes, and attributes without guards."""
     numbers = {id(tensor): number for number, tensor in enumerate(captured.inputs)}
     placed = {numbers[id(tensor)]: tensor for tensor in captured.facts.placed}
     lacking = sorted({(numbers[id(tensor)], name) for tensor, name in captured.facts.lacking})
     return [
         *(f"{_variable(number)}.storage_offset() == {tensor.storage_offset()}" for number, tensor in placed.items()),
         *(f"not hasattr({_variable(number)}, {name!r})" for number, name in lacking),
+        *(f"{_variable(numbers[id(tensor)])}.{name} {text}" for tensor, name, text in captured.facts.unguarded),
     ]
 
 

@@ -35,6 +35,9 @@ class Facts:
     lacking: list[tuple[torch.Tensor, str]] = field(default_factory=list)
     """Pairs of an argument and an attribute that it must not have, because the code asked whether it has it."""
 
+    unguarded: list[tuple[torch.Tensor, str, str]] = field(default_factory=list)
+    """Triples of an argument, an attribute that the code may read although Dynamo has no guard on it, and a comparison that it fulfils."""
+
     def tensors(self) -> Iterator[torch.Tensor]:
         """Yields the tensors among the objects whose identity each call checks."""
         for *_, value in (*self.entries, *self.members, *self.items, *self.calls):

@@ -11,6 +11,7 @@ import torch.fx
 from torch.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 
 from passnet._backend.compare import difference
+from passnet._backend.regions import fork_random
 from passnet._compile.capture import Captured
 from passnet._compile.layers import CONVOLUTIONS, LINEAR
 
@@ -43,8 +44,12 @@ def freeze(captured: Captured, example: Sequence[torch.Tensor]) -> str:
         del values[node]
     state = [values[node] for node in graph.nodes if node in values]
     frozen = torch.fx.GraphModule(module, graph)
-    inputs = example[:count]
-    if reason := difference(frozen.forward(*inputs, *state), module.forward(*example), ()):
+    # Both draw the same random numbers, and later calls draw those that they draw without this comparison.
+    with fork_random(example):
+        expected = module.forward(*example)
+    with fork_random(example):
+        found = frozen.forward(*example[:count], *state)
+    if reason := difference(found, expected, ()):
         return f"nothing is folded: the result would be another: {reason}"
     captured.module, captured.state = frozen, state
     captured.frozen += [tensor for fold in folds for tensor in fold.sources]

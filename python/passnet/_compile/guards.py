@@ -10,14 +10,13 @@ from __future__ import annotations
 import ast
 import contextvars
 import copy
-import enum
 import functools
 import os
 import re
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -29,6 +28,7 @@ from passnet._compile.attributes import OF_ABSENCE, check_attribute_of_argument,
 from passnet._compile.dynamo import functions_of_guards
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
+from passnet._compile.lookups import FIXED, catches_errors, order_of, places_of
 
 _STEP = r"(?:\.[A-Za-z_]\w*|\['[^']*'\]|\[\d+\])"
 _CHAIN = re.compile(rf"([LG])\['([^']*)'\]((?:{_STEP})*)")
@@ -55,24 +55,6 @@ _OF_MODULES = (
     "_backward_hooks",
     "_backward_pre_hooks",
 )
-# Types whose values are immutable.
-_FIXED = (
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    tuple,
-    frozenset,
-    range,
-    slice,
-    enum.Enum,
-    type,
-    types.ModuleType,
-)
-_FIXED += (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, type(...))
-_FIXED += (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _OFFSET = ".storage_offset()"
 _ABSENT = object()
 # Dynamo of PyTorch 2.6 and 2.11 has guards on classes and functions, but no guards on the constants that the code reads from them.
@@ -97,6 +79,8 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
             reader.read(name, create.__name__, getattr(guard.create_fn, "keywords", {}))
             if not _GUARDS_CONSTANTS:
                 reader.note_constants(name, create.__name__)
+    if catches_errors(names):
+        reader.note_lookups([name for name in names if name])
     for kind in ("forward", "forward_pre", "backward", "backward_pre"):
         reader.note_size(getattr(nn_module, f"_global_{kind}_hooks"))
     return reader.facts
@@ -140,7 +124,7 @@ class _Reader:
             self._note_member(value, keywords["key"])
         elif kind in OF_ABSENCE:
             self.note_size(getattr(value, "__dict__", None))
-        elif kind in _OF_VALUE and not isinstance(value, _FIXED):
+        elif kind in _OF_VALUE and not isinstance(value, FIXED):
             self._note_content(value)
         elif value is getattr(os.environ, "_data", _ABSENT):
             # Dynamo has no guard on an environment variable that is not set, so the number of variables is noted.
@@ -155,8 +139,18 @@ class _Reader:
             self.facts.sizes.append((container, len(container)))
 
     def _note_keys(self, container: dict[Any, Any], count: int) -> None:
-        if self._is_new("keys", id(container), count):
+        if not self._is_new("keys", id(container), count):
+            return
+        if (has_same_order := order_of(container)) is not None:
+            self.facts.calls.append((has_same_order, True))
+        else:
             self.facts.keys.append((container, tuple(container)[:count]))
+
+    def note_lookups(self, names: Sequence[str]) -> None:
+        """Notes the sizes of all dictionaries and objects that guards name, because the code may have looked for a missing name there."""
+        for value in [self._find(name) for name in names if name not in self.given]:
+            for place in places_of(value):
+                self.note_size(place)
 
     def note_constants(self, name: str, kind: str) -> None:
         """Notes the attributes of a class, or the defaults of a function, that a guard names."""

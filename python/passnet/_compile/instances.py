@@ -46,11 +46,13 @@ class Arguments:
         self._before.append(dict(vars(value)))
         return self._before[-1]
 
-    def container(self, value: Any) -> None:
-        """Records a list or dictionary and its items."""
-        # A container that is passed twice gets its last number. All its numbers mean the same container.
+    def container(self, value: Any) -> int | None:
+        """Records a list or dictionary and its items. Returns its number if it was recorded before, else None."""
+        if id(value) in self.containers:
+            return next(number for number, (known, _) in enumerate(self._items) if known is value)
         self.containers[id(value)] = value
         self._items.append((value, value.copy()))
+        return None
 
     def refilled(self) -> Iterator[tuple[int, Any, Any]]:
         """Yields the containers with other items than before the call: number, old items, container.

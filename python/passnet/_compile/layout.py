@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,7 +64,14 @@ class Given:
     number: int
 
 
-Layout = Leaf | Constant | Sequence | Mapping | Instance | Given
+@dataclass(frozen=True)
+class Again:
+    """A list or dictionary among the arguments that occurs a second time, given by its number."""
+
+    number: int
+
+
+Layout = Leaf | Constant | Sequence | Mapping | Instance | Given | Again
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,8 @@ class Objects(Protocol):
     def attributes(self, value: Any) -> dict[str, Any] | None:
         """Returns the attributes of an object that they describe completely; None for any other value."""
 
-    def container(self, value: Any) -> None:
-        """Records a list or dictionary. Called before its items are visited."""
+    def container(self, value: Any) -> int | None:
+        """Records a list or dictionary before its items are visited. Returns its number if it was recorded before, else None."""
 
 
 def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout], objects: Objects) -> Layout:
@@ -113,16 +121,19 @@ def layout_of(value: Any, leaf: Callable[[torch.Tensor], Layout], objects: Objec
         return Instance(kind, tuple(items))
     if kind in _CONSTANTS:
         return Constant(value)
-    if kind in (list, dict):
-        objects.container(value)
+    if kind in (list, dict) and (number := objects.container(value)) is not None:
+        return Again(number)
     if kind in (tuple, list, torch.Size) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        if getattr(value, "__dict__", None):
+            raise LayoutError(f"a `{kind.__qualname__}` has attributes in addition to its items")
         return Sequence(kind, tuple(layout_of(item, leaf, objects) for item in value))
     if kind is dict:
         if not all(type(key) in (str, int) for key in value):
             raise LayoutError("a dictionary has keys that are neither text nor integers")
         return Mapping(kind, tuple((key, layout_of(item, leaf, objects)) for key, item in value.items()))
     registered = torch.utils._pytree.SUPPORTED_NODES.get(kind)
-    if registered is not None and issubclass(kind, dict):
+    # The function that makes missing items of a dictionary is no part of a layout.
+    if registered is not None and issubclass(kind, dict) and kind is not defaultdict:
         # For example an ordered dictionary, or an output class of a model library.
         return Mapping(kind, tuple((key, layout_of(item, leaf, objects)) for key, item in value.items()))
     raise LayoutError(f"a value has the type `{kind.__module__}.{kind.__qualname__}`, which is not supported")
@@ -179,6 +190,8 @@ class Code:
                     self.containers.append(path)
                 yield f"type({path}) is {self.name(kind)}"
                 yield f"len({path}) == {len(items)}"
+                if kind.__dictoffset__:
+                    yield f"not {path}.__dict__"
                 for place, item in enumerate(items):
                     yield from self.checks(item, f"{path}[{place}]", leaves)
             case Mapping(kind, items):
@@ -201,6 +214,16 @@ class Code:
                     yield from self.checks(item, f"a{number}[{name!r}]", leaves)
             case Given(number):
                 yield f"{path} is o{number}"
+            case Again(number):
+                yield f"{path} is {self.containers[number]}"
+
+    def others(self) -> Iterator[str]:
+        """Yields an expression that is true if all lists, dictionaries and objects are different ones, as in the captured call."""
+        # Each call makes the dictionary of its keyword arguments.
+        given = [path for path in self.containers if path != "kwargs"]
+        found = [*given, *(f"o{number}" for number in range(len(self.objects)))]
+        if len(found) > 1:
+            yield f"len({{{', '.join(f'id({path})' for path in found)}}}) == {len(found)}"
 
     def _equals(self, value: Any, path: str) -> str:
         if isinstance(value, type):
@@ -229,8 +252,10 @@ class Code:
                 items_text = ", ".join(parts)
                 if kind is list:
                     return f"[{items_text}]"
-                # A named tuple takes its items as separate arguments.
-                return f"{self.name(kind)}({f'[{items_text}]' if kind is torch.Size else items_text})"
+                if kind is torch.Size:
+                    return f"{self.name(kind)}([{items_text}])"
+                # The class of a named tuple may change the items that it is called with.
+                return f"{self.name(tuple.__new__)}({self.name(kind)}, [{items_text}])"
             case Mapping(kind, items) | Instance(kind, items):
                 parts = [f"{key!r}: {self.builds(item, leaf)}" for key, item in items]
                 text = f"{{{', '.join(parts)}}}"

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import torch
 
+from passnet import _progress
 from passnet._compile import page
 from passnet._compile.compiled import Compiled
 from passnet._compile.errors import DeviceError, UsageError
@@ -47,6 +48,7 @@ def optimize(options: argparse.Namespace) -> int:
     with torch.no_grad():
         _try(options.spec, model, args, kwargs)
         sides, started, failures = _sides(model, compiled, options.modes, (args, kwargs), device)
+        _progress.show(f"time: calling {', '.join(sides)} in turns")
         times = _times(sides, (args, kwargs), device)
     report = compiled.report()
     compile_s = {name: start.seconds for name, start in started.items()}
@@ -168,6 +170,8 @@ def _sides(
     started: dict[str, Start] = {}
     failures: dict[str, str] = {}
     for name, function in list(sides.items()):
+        if name not in ("eager", "passnet"):
+            _progress.show(f"compile: {name}")
         try:
             started[name] = _start(lambda: function(*args, **kwargs), device)  # noqa: B023
         except Exception as error:

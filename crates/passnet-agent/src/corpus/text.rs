@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use passnet_record::{TextReport, TextTable, duration};
+use passnet_record::{TextReport, TextTable, counted, duration};
 
 use super::{select::Selector, stats::TrajectoryStats};
 
@@ -12,14 +12,14 @@ impl TrajectoryStats {
         let cost = self.usage.cost_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
         let mut report = TextReport::default();
         report.text(format!(
-            "{} attempts at {} tasks: {} steps, {} evaluations, {} tokens{cost}\n\
+            "{} at {}: {}, {}, {}{cost}\n\
              score {:.3} (1 is the score of an empty pass directory), reward {:.3}; {} correct throughout, {} rewarded, {} broke a rule\n\
              model {}, tools {}",
-            self.attempts,
-            self.tasks,
-            self.steps,
-            self.evaluations,
-            self.usage.tokens(),
+            counted(self.attempts, "attempt"),
+            counted(self.tasks, "task"),
+            counted(self.steps, "step"),
+            counted(self.evaluations, "evaluation"),
+            counted(self.usage.tokens() as usize, "token"),
             self.score,
             self.reward,
             self.all_correct,

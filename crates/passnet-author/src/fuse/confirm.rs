@@ -11,9 +11,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
 };
 
 use passnet_eval::Referee;
@@ -26,7 +29,7 @@ use passnet_record::{
 use passnet_run::GraphSample;
 use passnet_services::{Helper, HelperError, HelperPool};
 
-use super::{loss::Loss, typed_suite::TypedSuite};
+use super::{confirmed::Confirmed, loss::Loss, typed_suite::TypedSuite};
 use crate::author::AuthorError;
 
 /// Largest number of graphs of a task on which its passes are timed.
@@ -35,23 +38,8 @@ const GRAPHS: usize = 8;
 const PLANS: usize = 6;
 /// Largest number of single operations that are tried in place of a pass.
 const SINGLES: usize = 4;
-/// Outcome of a call of [`Confirmer::passes`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Confirmed {
-    /// Number of passes that were timed.
-    pub timed: usize,
-    /// Number of passes that were dropped, or planned again without some operations.
-    pub dropped: usize,
-    /// Passes that lost, including those that stay because nothing else matches: task and reason.
-    pub losses: Vec<String>,
-}
-
-impl fmt::Display for Confirmed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} timed against eager mode, {} dropped", counted(self.timed, "pass"), self.dropped)?;
-        self.losses.iter().try_for_each(|pass| write!(f, "\n  {pass}"))
-    }
-}
+/// Time between two lines of progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 
 /// Times passes on the device of a referee.
 #[derive(Debug)]
@@ -72,14 +60,17 @@ impl<'r> Confirmer<'r> {
     }
 
     /// Returns the passes of all tasks without those that lose. Works on several tasks at a time. Once `stop` is true, the
-    /// remaining tasks keep all of their passes.
+    /// remaining tasks keep all of their passes. `progress` is called with a line of text at the beginning and, if it
+    /// takes long, every ten seconds.
     pub fn passes(
         &self,
         suite: &TypedSuite,
         choices: &Choices,
         stop: &AtomicBool,
+        progress: &dyn Fn(&str),
     ) -> (BTreeMap<String, PassDirectory>, Confirmed) {
         let tasks: Vec<(&str, &[TypedGraph])> = suite.tasks().collect();
+        progress(&format!("timing the passes of {} against eager mode", counted(tasks.len(), "task")));
         // Half of the cores, because a helper that times calls needs a core that no other helper compiles on.
         let workers = std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).min(tasks.len()).max(1);
         let of_task = |(task, graphs): &(&str, &[TypedGraph])| {
@@ -90,12 +81,32 @@ impl<'r> Confirmer<'r> {
             let (directory, counts) = confirm_task(graphs, suite.target(), choices, &time);
             ((*task).to_owned(), directory, counts)
         };
-        let share = |first: usize| tasks.iter().skip(first).step_by(workers).map(of_task).collect::<Vec<_>>();
-        let all: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..workers).map(|first| scope.spawn(move || share(first))).collect();
-            // If a thread panicked, this thread panics too.
-            threads.into_iter().flat_map(|thread| thread.join().expect("threads that confirm do not panic")).collect()
+        let (send, finished) = mpsc::channel();
+        let share = |first: usize, send: mpsc::Sender<_>| {
+            // The receiver lives as long as the threads, so that sending cannot fail.
+            tasks.iter().skip(first).step_by(workers).for_each(|task| drop(send.send(of_task(task))));
+        };
+        let mut all = Vec::with_capacity(tasks.len());
+        // If a thread panicked, this thread panics too.
+        std::thread::scope(|scope| {
+            (0..workers).for_each(|first| {
+                drop(scope.spawn({
+                    let send = send.clone();
+                    move || share(first, send)
+                }))
+            });
+            drop(send);
+            let mut last = Instant::now();
+            for task in finished {
+                all.push(task);
+                if last.elapsed() >= PROGRESS_EVERY {
+                    last = Instant::now();
+                    progress(&format!("timed the passes of {} of {}", all.len(), counted(tasks.len(), "task")));
+                }
+            }
         });
+        // The order of the reasons does not depend on the threads.
+        all.sort_by(|a, b| a.0.cmp(&b.0));
         let mut sum = Confirmed::default();
         let mut passes = BTreeMap::new();
         for (task, directory, counts) in all {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use passnet_record::services::ConfirmedCall;
+use passnet_record::{counted, services::ConfirmedCall};
 
 /// Speed relative to eager mode below which a call counts as slower. A smaller difference may be noise of the clock.
 const NOISE: f64 = 0.97;
@@ -37,7 +37,8 @@ impl Loss {
             return Some(Self { graphs: None, reason: format!("is {mean:.2} times as fast as eager mode") });
         }
         let mean = mean_of(&slower)?;
-        let reason = format!("is {mean:.2} times as fast as eager mode in {} of {} graphs", slower.len(), all.len());
+        let all = counted(all.len(), "graph");
+        let reason = format!("is {mean:.2} times as fast as eager mode in {} of {all}", slower.len());
         Some(Self { graphs: Some(slower), reason })
     }
 }

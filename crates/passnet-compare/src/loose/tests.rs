@@ -128,6 +128,21 @@ fn nan_and_infinities_that_are_expected_must_come_out() {
     assert!(close(&complex(inf, nan), &complex(nan, nan)) && !close(&complex(1.0, 0.0), &complex(nan, 0.0)));
 }
 
+/// A product of complex numbers with fused operations was refused: only equal numbers were close.
+#[test]
+fn complex_numbers_have_the_bounds_of_their_parts() {
+    let near = LooseTerms { is_near: true, ..OVERFLOW };
+    let close = |candidate: f32, terms| {
+        loosely_close(DType::Complex64, &bytes(&[candidate, 2.0]), &bytes(&[1.0, 2.0]), None, terms).is_ok()
+    };
+    assert!(close(1.001, near) && !close(1.01, near));
+    assert!(close(1.01, OVERFLOW) && !close(1.1, OVERFLOW));
+    let double = |value: f64| [value, 2.0].map(f64::to_ne_bytes).concat();
+    let close = |candidate| loosely_close(DType::Complex128, &double(candidate), &double(1.0), None, near).is_ok();
+    assert!(close(1.0 + 1e-9) && !close(1.0 + 1e-8));
+    assert_eq!(crate::rounded(DType::Complex64, &double(0.1)), Some(bytes(&[0.1, 2.0])));
+}
+
 /// A tensor that several threads judge, with a wrong element in the last part.
 #[test]
 fn parts_are_judged_as_the_whole() {

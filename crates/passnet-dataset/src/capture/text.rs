@@ -29,8 +29,9 @@ impl Summary {
         let rate = 100.0 * self.captured as f64 / (self.models.len().max(1)) as f64;
         let Self { captured, failed, reused, graphs, ops, cpu_seconds, partial, custom, .. } = self;
         let mut text = format!(
-            "{captured} captured ({rate:.1} %), {failed} failed, {reused} of them known before; {}, {}, \
+            "{}: {captured} captured ({rate:.1} %), {failed} failed, {reused} reused from the ledger; {}, {}, \
              {cpu_seconds:.0} CPU s",
+            counted(self.models.len(), "model"),
             counted(*graphs, "graph"),
             counted(*ops, "op")
         );

@@ -18,7 +18,7 @@ impl CoverageReport {
             report.text("\nconflicts: the first pass takes nodes that the second one wants");
             report.table(self.conflict_table());
             if let Some(more) = self.conflicts.len().checked_sub(SHOWN_CONFLICTS).filter(|&more| more > 0) {
-                report.text(format!("and {more} more pairs; --json lists all"));
+                report.text(format!("and {more} more; --json lists all"));
             }
         }
         if self.passes.iter().any(|pass| !pass.types.is_empty()) {
@@ -27,7 +27,7 @@ impl CoverageReport {
         }
         let seconds = self.seconds;
         report.text(format!(
-            "\n{} of {}: read in {:.1} s, brought into the form of patterns in {:.1} s; {} searched for in {:.2} s",
+            "\n{} of {}: read in {:.1} s, converted to the common form in {:.1} s, searched for {} in {:.2} s",
             counted(self.graphs, "graph"),
             counted(self.models, "model"),
             seconds.read,

@@ -29,7 +29,8 @@ pub enum HubError {
     Changed(PathBuf),
     /// The hub has files of tables that the dataset does not have.
     #[error(
-        "the hub has {count} files of tables that this dataset does not have, such as {first}; pass --delete to remove them"
+        "the hub has {} of tables that this dataset does not have, such as {first}; pass --delete to remove them",
+        passnet_record::counted(*.count, "file")
     )]
     Stale {
         count: usize,

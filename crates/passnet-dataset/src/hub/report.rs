@@ -55,7 +55,7 @@ impl fmt::Display for Uploaded {
                 f,
                 "{files} committed ({sent} of large files sent), {removed} removed; {present} already existed\n{commit}"
             ),
-            None => write!(f, "nothing to do: all {present} files are there"),
+            None => write!(f, "nothing to do: {} already there", counted(present, "file")),
         }
     }
 }

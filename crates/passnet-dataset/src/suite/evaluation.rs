@@ -138,11 +138,11 @@ impl Choice<'_> {
         let possible = order.iter().filter(|key| self.group(key).class().is_varied).count();
         (chosen.varied < wanted).then(|| {
             format!(
-                "{}: {} of {} have {MANY_STRUCTURES} structures or more, {wanted} are wanted; {possible} of {} have as many \
-                 in the models of evaluation, before proofs",
+                "{}: tasks with {MANY_STRUCTURES} structures or more: {} of {}, wanted: {wanted}; the models of evaluation have \
+                 as many for {possible} of {}, before proofs",
                 self.plan.name,
                 chosen.varied,
-                counted(chosen.tasks.len(), "task"),
+                chosen.tasks.len(),
                 counted(order.len(), "op sequence"),
             )
         })

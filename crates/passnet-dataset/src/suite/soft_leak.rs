@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use passnet_record::{SCHEMA_VERSION, TextReport, TextTable};
+use passnet_record::{SCHEMA_VERSION, TextReport, TextTable, counted};
 use serde::Serialize;
 
 use super::{
@@ -259,7 +259,7 @@ impl LeakReport {
                 table.push([pair.task.clone(), pair.train.clone(), lies.to_owned(), pair.ops.to_string(), share]);
             }
             if !suite.pairs.is_empty() {
-                report.text(format!("\n{}: {} pairs, the closest:", suite.suite, suite.pairs.len()));
+                report.text(format!("\n{}: {}, the closest:", suite.suite, counted(suite.pairs.len(), "pair")));
                 report.table(table);
             }
         }

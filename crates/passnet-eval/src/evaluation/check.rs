@@ -1,7 +1,7 @@
 //! Checked rounds: both sides compute the same contents, and their results are compared.
 
 use passnet_graph::has_zero_weights;
-use passnet_inputs::{Content, byte_size, has_columns, is_discrete};
+use passnet_inputs::{Content, byte_size, is_asked};
 use passnet_record::{Mode, OutputValue, Remark, Status, Watch, WorkerNote};
 
 use super::{
@@ -86,14 +86,7 @@ impl<'a> GraphEvaluation<'a> {
     pub(super) fn rounds(&self, adversarial: &[Content]) -> Vec<Round> {
         let random = std::iter::repeat_n(Content::Random, self.machine.settings.check_rounds.max(1) as usize);
         let metas = self.sample.metas();
-        let floats = metas.iter().filter(|meta| meta.dtype.is_float()).count();
-        let adversarial = adversarial.iter().filter(|content| match content {
-            Content::Discrete | Content::Divided | Content::SingleChanges => metas.iter().any(is_discrete),
-            Content::Columns => metas.iter().any(has_columns),
-            // With a single tensor, `outliers` asks the same.
-            Content::EvenOutliers | Content::OddOutliers | Content::OtherSingleOutliers => floats > 1,
-            _ => true,
-        });
+        let adversarial = adversarial.iter().filter(|content| is_asked(**content, metas));
         // Fresh memory of a checked call has NaN in every second element, and that of the next call in the other elements. Both calls get
         // the same content, so that a kernel cannot leave out the few results that are NaN.
         // `divided`, `single_changes` and `stripes` contents change at places that a pass may look at by chance.

@@ -248,7 +248,7 @@ impl<'a> GraphEvaluation<'a> {
             Mode::Sound => Construction::Timed,
             Mode::Paper => Construction::Published,
         };
-        GraphFacts::of(self.sample.graph(), construction)
+        GraphFacts::of(self.sample.graph(), self.sample.metas(), construction)
     }
 
     /// Sends some sets of a block without waiting for the reply.

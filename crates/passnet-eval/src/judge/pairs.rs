@@ -35,9 +35,10 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Returns the float64 result of this value; `None` if the graph has no such result.
+    /// Returns the float64 result of this value, or the complex128 result of a complex value; `None` if the graph has no such result.
     pub(super) fn float64<'w>(&self, wide: &'w Returned) -> Option<Cow<'w, [u8]>> {
-        self.value_of(DType::Float64, wide)
+        let is_complex = matches!(self.dtype, DType::Complex64 | DType::Complex128);
+        self.value_of(if is_complex { DType::Complex128 } else { DType::Float64 }, wide)
     }
 
     /// Returns this value of another call of the reference; `None` if its type or shape differs.

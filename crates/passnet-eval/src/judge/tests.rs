@@ -144,6 +144,54 @@ fn adversarial_rounds_are_judged_by_scale() {
     assert!(failure.reason.message.contains("`large`"));
 }
 
+/// Zeros for small rows, and a series where all values are small, were accepted.
+#[test]
+fn small_rows_are_judged_in_proportion() {
+    let rows = |large: f32, small: f32| {
+        let values: Vec<f32> = (0..64).map(|i| if i < 32 { large } else { small } * (1.0 + i as f32 / 64.0)).collect();
+        values
+    };
+    let judged = |content, eager: &[f32], candidate: &[f32]| {
+        let round = LooseRound {
+            content,
+            correct_at: -5,
+            has_zero_weights: false,
+            defined: OutputSet::default(),
+            is_strict: true,
+        };
+        let truth = wide(&eager.iter().map(|value| f64::from(*value)).collect::<Vec<_>>(), &[2, 32]);
+        let (eager, candidate) = (one(eager, &[2, 32]), one(candidate, &[2, 32]));
+        let pairs = pair(&eager, &candidate, &inputs(), 0, CallProperties::ALL).unwrap();
+        let asked = judge_loosely(&pairs, round, Witnesses::default()).is_err();
+        let witnesses = Witnesses { float64: Some(&truth), finite: None };
+        (asked, judge_loosely(&pairs, LooseRound { is_strict: false, ..round }, witnesses).is_err())
+    };
+    for content in [Content::Wide, Content::Varied, Content::Negative] {
+        assert_eq!(judged(content, &rows(1.0, 2e-6), &rows(1.0, 0.0)), (true, true), "{content}");
+        assert_eq!(judged(content, &rows(1e-7, 1e-7), &rows(1e-7, 1.1e-7)), (true, true), "{content}");
+        assert_eq!(judged(content, &rows(1.0, 2e-6), &rows(1.0, 2e-6 + 1e-10)), (false, false), "{content}");
+    }
+    // Such differences are roundings of values near 1, or nothing but noise.
+    assert_eq!(judged(Content::Scaled, &rows(1e-7, 1e-7), &rows(1e-7, 1.1e-7)), (false, false));
+    assert_eq!(judged(Content::Zeros, &rows(1e-7, 1e-7), &rows(1e-7, 0.0)), (false, false));
+}
+
+/// In a counted round, rows of ordinary magnitudes do not decide for small ones.
+#[test]
+fn large_rows_excuse_no_small_ones() {
+    let rows = |small: f32| (0..64).map(|i| if i < 32 { 1.0 } else { small }).collect::<Vec<f32>>();
+    let judged = |candidate: f32| {
+        let truth = wide(&rows(2e-6).iter().map(|value| f64::from(*value)).collect::<Vec<_>>(), &[2, 32]);
+        let (eager, candidate) = (one(&rows(2e-6), &[2, 32]), one(&rows(candidate), &[2, 32]));
+        let pairs = pair(&eager, &candidate, &inputs(), 0, CallProperties::ALL).unwrap();
+        let mut tally = RoundTally::new(-5);
+        tally.add(&pairs, Agreement::of(&pairs, -5), Some(&truth));
+        (tally.failure().is_some(), wrong_values(&pairs, -5, Some(&truth)).is_some(), is_suspicious(&pairs, -5))
+    };
+    assert_eq!(judged(0.0), (true, true, true));
+    assert_eq!(judged(2e-6 + 1e-12), (false, false, false));
+}
+
 /// A convolution that multiplies its padding by an infinite weight returns NaN where one that skips the padding does not.
 #[test]
 fn zero_weights_may_spread_nan_and_nothing_else() {

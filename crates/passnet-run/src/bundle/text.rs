@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use passnet_record::counted;
+
 use super::format::Bundle;
 
 impl fmt::Display for Bundle {
@@ -16,9 +18,9 @@ impl fmt::Display for Bundle {
         writeln!(f, "machine   {machine}")?;
         write!(
             f,
-            "files     {} blobs whole{missing}; {} timings follow from their trial times",
-            self.blobs.len(),
-            self.recomputed
+            "files     {} intact{missing}; {} computed again from trial times",
+            counted(self.blobs.len(), "blob"),
+            counted(self.recomputed, "timing")
         )
     }
 }

@@ -1,5 +1,7 @@
 //! The study as Markdown.
 
+use passnet_record::counted;
+
 use super::{
     bands::Band, compiler::CompilerStudy, published::PUBLISHED, share::Share, split::Part, subject::StudiedGraph,
 };
@@ -78,11 +80,11 @@ pub fn study_markdown(compilers: &[CompilerStudy]) -> String {
 
 fn section(of: &CompilerStudy) -> String {
     let mut text = format!(
-        "\n**{}** on {}, suite {}: {} graphs, {} count; left out: {}.\n",
+        "\n**{}** on {}, suite {}: {}, {} count; left out: {}.\n",
         of.name,
         of.machine,
         of.suite,
-        of.graphs,
+        counted(of.graphs, "graph"),
         of.subjects.len(),
         of.left_out()
     );
@@ -106,7 +108,11 @@ fn section(of: &CompilerStudy) -> String {
     for (part, what) in parts {
         let [lost, won] = [part.lost, part.won].map(|of| format!("{:.0} %", 100.0 * of));
         let median = signed(part.median_ns);
-        text.push_str(&format!("| {} | {lost} | {won} | {median} | {} graphs | {what} |\n", part.name, part.largest));
+        text.push_str(&format!(
+            "| {} | {lost} | {won} | {median} | {} | {what} |\n",
+            part.name,
+            counted(part.largest, "graph")
+        ));
     }
     let slowest = slowest(of);
     if !slowest.is_empty() {

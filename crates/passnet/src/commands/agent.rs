@@ -93,6 +93,12 @@ fn default_directory(suite: &Suite, model: &str) -> PathBuf {
 
 /// Returns the table of tasks and what is left to do. Exits with 1 unless every attempt has ended.
 fn finish(outcome: &AgentRunOutcome, directory: &Path) -> Result<ExitCode> {
+    if let Some(why) = &outcome.halted
+        && outcome.trajectories.is_empty()
+    {
+        // No attempt has ended, so there is no table, and all attempts stopped for this reason.
+        return Err(unfit(why));
+    }
     output::table(&task_table(&outcome.trajectories))?;
     for suspended in &outcome.suspended {
         eprintln!("{} (attempt {}) could not continue: {}", suspended.task, suspended.attempt, suspended.why);
@@ -101,13 +107,9 @@ fn finish(outcome: &AgentRunOutcome, directory: &Path) -> Result<ExitCode> {
         eprintln!("complete in {}: trajectories.jsonl, passes/", directory.display());
         return Ok(ExitCode::SUCCESS);
     }
-    match &outcome.halted {
-        Some(why) if outcome.trajectories.is_empty() => Err(unfit(why)),
-        why => {
-            eprintln!("{}; run the same command again to continue", why.as_deref().unwrap_or("not complete"));
-            Ok(ExitCode::from(BAD))
-        }
-    }
+    let why = outcome.halted.as_deref().unwrap_or("not complete");
+    eprintln!("{why}; run the same command again to continue");
+    Ok(ExitCode::from(BAD))
 }
 
 /// Progress on stderr: attempts, steps, tokens, money.

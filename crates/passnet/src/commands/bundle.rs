@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use passnet_record::counted;
 use passnet_run::{archive::load_run, bundle};
 
 use super::report::print_leaderboard;
@@ -27,7 +28,8 @@ fn write(args: &BundleArgs) -> Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| default_name(&args.input));
     let (id, missing) = bundle::write(&args.input, &out)?;
     if missing > 0 {
-        eprintln!("{missing} blobs of the log are missing from the run directory and from the bundle");
+        let missing = counted(missing, "blob");
+        eprintln!("left out {missing} of the log: the run directory does not have them");
     }
     eprintln!("wrote {}; publish it with its id:", out.display());
     output::text(id.as_str())?;

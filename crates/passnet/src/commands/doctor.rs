@@ -23,11 +23,13 @@ struct JsonFindings<'a> {
 
 /// Checks the installation, then evaluates a graph and tries the sandbox. Exits with 3 if evaluations cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
+    // Importing PyTorch takes seconds.
+    eprintln!("importing the packages …");
     let mut findings = check_installation();
     if !args.json {
         output::table(&finding_table(&findings))?;
     }
-    // These findings are already printed, because the start of PyTorch takes seconds.
+    // These findings are already printed, because an evaluation takes seconds.
     let printed = findings.len();
     let mut proof = None;
     if !args.quick && findings.iter().all(|finding| finding.level != Severity::Unfit) {
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
 }
 
 fn evaluate_itself(args: &DoctorArgs, findings: &mut Vec<CheckResult>) -> Result<Proof> {
-    eprintln!("starting PyTorch …");
+    eprintln!("starting the workers …");
     let referee = referee::start_on(args.device)?;
     Ok(check_evaluation(&referee, findings, &|step| eprintln!("{step}"))?)
 }

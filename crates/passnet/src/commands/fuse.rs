@@ -41,7 +41,7 @@ pub(crate) fn run(args: &FuseArgs) -> Result<ExitCode> {
     }
     // The summary would be a second document.
     if !args.json {
-        output::text(&summary).context("cannot print")?;
+        output::text(summary.trim_end()).context("cannot print")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -52,7 +52,8 @@ fn passes(args: &FuseArgs, typed: &TypedSuite, choices: &Choices) -> Result<BTre
         return Ok(typed.passes(choices));
     }
     let referee = start_referee(args)?;
-    let (passes, confirmed) = Confirmer::new(&referee)?.passes(typed, choices, &*stop_flag()?);
+    let progress = |line: &str| eprintln!("{line}");
+    let (passes, confirmed) = Confirmer::new(&referee)?.passes(typed, choices, &*stop_flag()?, &progress);
     eprintln!("{confirmed}");
     Ok(passes)
 }

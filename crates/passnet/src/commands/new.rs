@@ -35,7 +35,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<ExitCode> {
     let out = args.out.display();
     let device = if args.device == Target::Cpu { "" } else { " --device cuda" };
     let next = match to_do {
-        None => "the kernels are right; make them faster",
+        None => "the generated kernels are correct; make them faster",
         Some(why) => {
             eprintln!("no kernel is generated: {why}");
             "write the replacement"

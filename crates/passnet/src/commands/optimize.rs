@@ -22,6 +22,7 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<ExitCode> {
         device: &args.device,
         passes: &args.passes,
         report: args.report.as_deref(),
+        quiet: !tracing::enabled!(tracing::Level::WARN),
         modes: &args.mode,
     };
     if args.device == "cpu"

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use passnet_eval::{Defences, EvalError, Referee, RefereeOptions, ZygoteConfig, ZygoteError, settings};
 use passnet_record::{CacheMode, Device, Mode, RunSettings, SuiteManifest, Weights};
 use passnet_run::cache_directory;
-use passnet_services::{Interpreter, device_problem};
+use passnet_services::{Interpreter, Packages, device_problem};
 
 use crate::failure::{check_folder, unfit};
 use passnet_flags::MeasureArgs;
@@ -82,7 +82,11 @@ fn writable_cache() -> Result<Option<PathBuf>> {
 /// Returns the error for an interpreter without a package that evaluations need, instead of the traceback of its import.
 fn without_packages(error: &ZygoteError) -> Option<String> {
     let ZygoteError::Start { python, log, .. } = error else { return None };
-    let (found, missing) = Interpreter::find().packages().ok()?;
+    let Packages { found, missing, broken } = Interpreter::find().packages().ok()?;
+    if missing.is_empty() && !broken.is_empty() {
+        let python = python.display();
+        return Some(format!("{python} has {found}, but {broken}; install the package again, or set PASSNET_PYTHON"));
+    }
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
     if missing.is_empty() {
         // PyTorch is too old or damaged. A traceback in PyTorch's own files would not say so.

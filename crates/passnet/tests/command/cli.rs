@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::passnet;
+use crate::{has_torch, passnet};
 
 fn check(arguments: &[&str], code: i32) -> (String, String) {
     let output = passnet(arguments);
@@ -13,14 +13,6 @@ fn check(arguments: &[&str], code: i32) -> (String, String) {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
     (out, err)
-}
-
-fn has_torch() -> bool {
-    let found = std::env::var_os("PASSNET_PYTHON").is_some();
-    if !found {
-        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
-    }
-    found
 }
 
 const LOG: &str = "\
@@ -153,4 +145,22 @@ fn models_are_captured_once_and_a_name_without_match_is_wrong_usage() {
         println!("skipped: torchvision is not installed");
     }
     assert_eq!(status(&extract(&["nowhere:x"], 2), "nowhere:x"), "unknown_model");
+}
+
+/// Before, an empty table and the same error three times.
+#[test]
+fn a_model_server_that_does_not_answer_is_named_without_a_table() {
+    if !has_torch() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let model = ["agent", "run", "suites/demo", "--filter", "gpt2-gelu-tanh", "--model", "m"];
+    let server = ["--base-url", "http://127.0.0.1:1/v1", "--out", out.to_str().unwrap()];
+    let (printed, said) = check(&[model.as_slice(), &server].concat(), 3);
+    assert!(printed.is_empty(), "{printed}");
+    assert!(
+        said.contains("error: there is no server at http://127.0.0.1:1/v1") && !said.contains("could not"),
+        "{said}"
+    );
 }

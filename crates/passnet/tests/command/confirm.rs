@@ -3,6 +3,8 @@
 
 use std::{fs, path::Path};
 
+use crate::{has_torch, passnet};
+
 /// Writes the graph `relu(linear(x, w))` with four rows and 65,536 columns: on many machines a library is
 /// faster than loops.
 fn write_task(place: &Path) {
@@ -29,8 +31,7 @@ fn fuse(home: &Path, flags: &[&str]) -> (String, String) {
 
 #[test]
 fn a_product_is_left_to_the_library_where_it_loses() {
-    if std::env::var_os("PASSNET_PYTHON").is_none() {
-        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+    if !has_torch() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
@@ -38,6 +39,7 @@ fn a_product_is_left_to_the_library_where_it_loses() {
     let (model, _) = fuse(home.path(), &[]);
     assert!(model.contains("torch.nn.functional.linear"), "{model}");
     let (confirmed, said) = fuse(home.path(), &["--confirm"]);
+    assert!(said.contains("timing the passes of 1 task against eager mode"), "{said}");
     // Which of the two is faster depends on the machine; the test requires that the passes agree with the measurement.
     if said.contains("thin: fuse_0 is ") {
         assert!(!confirmed.contains("torch.nn.functional.linear") && confirmed.contains("relu"), "{said}\n{confirmed}");
@@ -45,4 +47,21 @@ fn a_product_is_left_to_the_library_where_it_loses() {
         assert!(said.contains("1 pass timed against eager mode, 0 dropped"), "{said}");
         assert_eq!(confirmed, model);
     }
+}
+
+/// Before, the command was silent for as long as the passes were timed.
+#[test]
+fn bench_says_that_it_times_the_passes() {
+    if !has_torch() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("run");
+    let flags =
+        ["--filter", "gpt2-gelu-tanh", "--graphs-per-task", "1", "--trials", "10", "--paths", "direct", "--out"];
+    let bench = ["bench", "run", "suites/demo", "--author", "fuse"];
+    let output = passnet(&[bench.as_slice(), &flags, &[out.to_str().unwrap()]].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let (begun, done) = ("timing the passes of 1 task against eager mode", "1 pass timed against eager mode");
+    assert!(said.find(begun).unwrap() < said.find(done).unwrap(), "{said}");
 }

@@ -9,6 +9,7 @@ mod board;
 mod cli;
 mod confirm;
 mod dataset;
+mod doctor;
 mod documents;
 mod environment;
 mod interrupt;
@@ -16,9 +17,11 @@ mod lessons;
 mod matches;
 mod messages;
 mod new;
+mod optimize;
 mod paddle;
 mod paths;
 mod suites;
+mod tables;
 mod tuning;
 mod upload;
 mod workers;
@@ -39,6 +42,15 @@ fn is_left_out() -> bool {
         println!("skipped: takes minutes; set PASSNET_LONG_TESTS=1 to run it");
     }
     is_left_out
+}
+
+/// Returns whether there is a Python with PyTorch for a test, and says so if there is none.
+fn has_torch() -> bool {
+    let found = std::env::var_os("PASSNET_PYTHON").is_some();
+    if !found {
+        println!("skipped: PASSNET_PYTHON names no Python with PyTorch");
+    }
+    found
 }
 
 /// The command, to be run in the repository.

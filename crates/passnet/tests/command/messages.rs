@@ -35,6 +35,8 @@ fn wrong_use_is_named_with_the_way_out() {
     }
     check(&["eval", TASK, "--passes", "no/such/passes"], 2, &["no/such/passes", "passnet new"]);
     check(&["eval", "no/such/task", "--author", "eager"], 2, &["no/such/task: no such suite, task or sample"]);
+    let misspelt = ["eval", "suites/demo/lama-rms-norm", "--author", "eager"];
+    check(&misspelt, 2, &["no such suite, task or sample; did you mean `suites/demo/llama-rms-norm`?"]);
     check(&["eval", TASK, "--author", "eager", "--device", "rocm"], 2, &["unknown device `rocm`"]);
     check(
         &["bench", "run", "suites/demo", "--author", "dir:no/such"],
@@ -42,7 +44,9 @@ fn wrong_use_is_named_with_the_way_out() {
         &["no/such: there is no such pass directory"],
     );
     let filtered = ["bench", "run", "suites/demo", "--author", "eager", "--filter", "zzz"];
-    check(&filtered, 2, &["no task matches the filter `zzz`"]);
+    check(&filtered, 2, &["no task matches the filter `zzz`; the suite has 43 tasks: resnet-conv-bn-relu, "]);
+    let misspelt = ["bench", "run", "suites/demo", "--author", "eager", "--filter", "llama-rms-nrom"];
+    check(&misspelt, 2, &["no task matches the filter `llama-rms-nrom`; did you mean `llama-rms-norm`?"]);
     for limit in ["--tasks", "--graphs-per-task"] {
         check(&["bench", "run", "suites/demo", "--author", "eager", limit, "0"], 2, &[limit, "at least 1"]);
     }
@@ -250,6 +254,15 @@ fn a_report_takes_a_folder_of_runs() {
     let text = check(&["report", folder.path().to_str().unwrap(), "--format", "json"], 0, &[]);
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["runs"].as_array().unwrap().len(), runs);
+    let (out, path) = (folder.path().join("pages"), folder.path().to_str().unwrap());
+    for missing in ["no/such", "README.md"] {
+        let site = ["site", out.to_str().unwrap(), path, "--no-shapes", "--bisected", missing];
+        check(
+            &site,
+            2,
+            &[&format!("{missing}: no such folder; `passnet bisect SUITE --run RUN --out DIR` writes one")],
+        );
+    }
 }
 
 #[test]
@@ -288,4 +301,13 @@ fn a_new_pass_has_the_pattern_of_the_task_and_passes_lint() {
 fn is_python(path: &Path) -> bool {
     let source = "import ast, sys; ast.parse(open(sys.argv[1]).read())";
     Command::new("python3").args(["-c", source]).arg(path).status().map_or(true, |status| status.success())
+}
+
+#[test]
+fn one_of_a_kind_is_counted_in_the_singular() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = folder.path().join("one.jsonl");
+    let all = std::fs::read_to_string(repository().join("crates/passnet/tests/data/trajectories.jsonl")).unwrap();
+    std::fs::write(&one, all.lines().next().unwrap()).unwrap();
+    check(&["traj", "stats", one.to_str().unwrap()], 0, &["1 attempt at 1 task: 3 steps, 1 evaluation, 330 tokens"]);
 }

@@ -21,7 +21,7 @@ fn a_new_pass_is_right_before_anyone_changes_it() {
         let path = out.to_str().unwrap();
         let output = passnet(&["new", &task, "--out", path]);
         let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(printed.contains("the kernels are right"), "{name}: {printed}");
+        assert!(printed.contains("the generated kernels are correct"), "{name}: {printed}");
         assert!(passnet(&["lint", path]).status.success(), "{name}");
         let text = std::fs::read_to_string(out.join("my_pass.py")).unwrap_or_default();
         // The library of the built-in author alone has more.

@@ -48,6 +48,11 @@ fn a_path_that_is_missing_or_of_another_kind_is_named_with_what_belongs_there() 
     }
     check(&["fleet", "simulate", &file], 2, &["a file: not a run", "passnet bench run"]);
     check(&["score", "no/such"], 2, &["no/such: there is no such file or folder; name a run", "evaluation log"]);
+    check(
+        &["serve", &empty, "--port", "0", "--bisected", "no/such"],
+        2,
+        &["no/such: no such folder", "passnet bisect"],
+    );
     check(&["attacks", &empty], 2, &["empty: no attack suite"]);
     check(&["extract", "--suite", "no/such"], 2, &["no/such: there is no capture.json; name a suite that has one"]);
 }

@@ -9,6 +9,8 @@ use passnet_dataset::{
     suite::{Difficulties, SuiteLeaks, card, leak_report},
 };
 
+use passnet_record::counted;
+
 use super::found::{report_failures, with_table};
 use crate::{
     failure::{exit_code, usage},
@@ -61,7 +63,7 @@ pub(super) fn run_query(args: &QueryArgs) -> Result<ExitCode> {
             Ok(_) if left == 0 => break,
             Ok(row) => {
                 left -= 1;
-                output::text(&format!("{}\t{} ops", row.path, row.ops.len()))?;
+                output::text(&format!("{}\t{}", row.path, counted(row.ops.len(), "op")))?;
             }
             Err(error) => failures.push(SkippedData::of_store(&error)),
         }

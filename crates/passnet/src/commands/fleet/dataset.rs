@@ -142,7 +142,7 @@ fn on_cluster<T>(
         TaskProgress::Done { node, done, all } => {
             line.set_position(done as u64);
             line.set_message(node.to_owned());
-            lines.show(&|| format!("{done} of {all} shards"));
+            lines.show(&|| format!("{done} of {}", counted(all, "shard")));
         }
         TaskProgress::Note(text) => tracing::warn!("{text}"),
     };

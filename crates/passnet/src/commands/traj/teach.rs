@@ -58,6 +58,6 @@ pub(super) fn run(args: &TeachArgs) -> Result<ExitCode> {
         count => format!("; {count} are left out, because their mistake was not noticed or not corrected"),
     };
     let kept = outcome.trajectories.len();
-    output::text(&format!("{kept} trajectories, {useful} of them with a score above 1{left_out}"))?;
+    output::text(&format!("{}, {useful} of them with a score above 1{left_out}", counted(kept, "trajectory")))?;
     exit_code(outcome.complete)
 }
