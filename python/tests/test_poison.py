@@ -68,14 +68,18 @@ def test_results_that_are_not_written_are_never_all_right(
     # All results are true or NaN, so the kernel writes nothing.
     x = torch.ones(64) if names["ELEMENT"] == "bool" else -torch.ones(64)
     worker.inputs(0, x=x)
-    for _ in range(3):
+    wrong = []
+    for _ in range(24):
         (found,) = worker.outputs(worker.call(poison=True))
         is_wrong = found.logical_not() if names["ELEMENT"] == "bool" else ~found.isnan()
-        assert is_wrong.sum() == 32
+        wrong.append(int(is_wrong.sum()))
+    # In some calls, all elements have the same content: true and false by turns are not the only contents of timed calls.
+    assert {32, 64} <= set(wrong) <= ({0, 32, 64} if names["ELEMENT"] == "bool" else {32, 64})
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64])
-def test_poison_is_nan_and_large_in_turns(dtype: torch.dtype):
+def test_poison_is_nan_and_large_in_turns(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype):
+    monkeypatch.setattr(intercept, "_uniform", [None])
     tensor = torch.zeros(7, dtype=dtype)
     intercept.fill_with_poison(tensor.untyped_storage(), dtype)
     values = [abs(complex(value)) for value in tensor]
@@ -83,7 +87,19 @@ def test_poison_is_nan_and_large_in_turns(dtype: torch.dtype):
     assert all(value > 200 for value in values if not math.isnan(value))
 
 
-def test_each_element_has_both_patterns_in_two_calls():
+@pytest.mark.parametrize(("dtype", "number"), [(torch.float32, 0x5C), (torch.bool, 1), (torch.uint8, 1)])
+def test_memory_of_some_calls_has_one_pattern(dtype: torch.dtype, number: int):
+    found = set()
+    for _ in range(100):
+        intercept.next_patterns()
+        tensor = torch.zeros(16, dtype=dtype)
+        intercept.fill_with_poison(tensor.untyped_storage(), dtype)
+        found.add(frozenset(tensor.view(torch.uint8).tolist()))
+    assert found == {frozenset([0]), frozenset([number]), frozenset([1, 0] if dtype == torch.bool else [0xFF, 0x5C])}
+
+
+def test_each_element_has_both_patterns_in_two_calls(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(intercept, "_UNIFORM", (None,))
     first = set()
     for _ in range(2):
         intercept.next_patterns()

@@ -15,9 +15,8 @@ use std::{ffi::c_void, ptr};
 
 use arena::{Arena, Block};
 
-/// Byte that free memory is overwritten with. It is `true` as a bool, and the bytes together are a tiny number in each floating-point
-/// type.
-const FILLER: u8 = 1;
+/// Byte that free memory is overwritten with: that of overwritten results.
+const FILLER: u8 = 0x5C;
 /// Size in bytes above which free blocks are not taken: they are few, and calls use them.
 const LARGE: usize = 64 << 10;
 /// Largest number of blocks that a session keeps.

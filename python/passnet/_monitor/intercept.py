@@ -41,6 +41,10 @@ MARGIN_BYTES = 512
 _NAN, _LARGE = 0xFF, 0x5C
 # Number of the pattern that comes second (`fill_with_poison`), in a list so that it can change.
 _second = [0]
+# Byte of all elements, in place of both patterns. Memory of timed calls has such contents: what earlier calls left there, or zeros.
+_uniform: list[int | None] = [None]
+# The choices of `_uniform`. A kernel that does other work where it finds both patterns is therefore noticed in other checked calls.
+_UNIFORM = (None, None, _LARGE, 0)
 
 
 @dataclass(frozen=True)
@@ -98,18 +102,23 @@ def poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
 
 
 def next_patterns() -> None:
-    """Exchanges the two patterns of `fill_with_poison`."""
+    """Exchanges the two patterns of `fill_with_poison`, and decides by chance whether memory has only one."""
     _second[0] ^= 1
+    _uniform[0] = _UNIFORM[os.urandom(1)[0] % len(_UNIFORM)]
 
 
 def fill_with_poison(storage: torch.UntypedStorage, dtype: torch.dtype) -> None:
     """Overwrites a storage with two patterns in turns, from element to element: NaN and a large number, or 1 and 0 in a bool.
 
     With one pattern, a kernel could leave out all elements whose right values are that pattern. Which one comes first changes from one
-    checked call to the next (`next_patterns`).
+    checked call to the next (`next_patterns`). In some calls, all bytes are equal, as in timed calls.
     """
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
     size, second = dtype.itemsize, _second[0]
+    if _uniform[0] is not None:
+        # Between timed calls, results of one byte per element are overwritten with 1.
+        whole.fill_(min(_uniform[0], 1) if size == 1 else _uniform[0])
+        return
     # A bool has no NaN, and bytes other than 0 and 1 are invalid in it.
     patterns = (1, 0) if dtype == torch.bool else (_NAN, _LARGE)
     whole.fill_(patterns[0])

@@ -18,10 +18,10 @@ const THREADS: u32 = 512;
 const RANGES: usize = 32;
 /// Bytes of one store. Ranges begin at a multiple of this.
 const STORE: usize = 16;
-/// Byte that memory is overwritten with. Code that reads a bool expects 0 or 1.
-const BYTE: u8 = 1;
+/// Byte that memory is overwritten with: that of overwritten results.
+const BYTE: u8 = 0x5C;
 
-/// Writes the byte 1 to ranges of memory. The parameter has the address and the size in bytes of each range. The y coordinate of a
+/// Writes the byte 0x5C to ranges of memory. The parameter has the address and the size in bytes of each range. The y coordinate of a
 /// block is the number of its range.
 const CODE: &CStr = c".version 7.0
 .target sm_70
@@ -50,7 +50,7 @@ const CODE: &CStr = c".version 7.0
 NEXT:
     setp.ge.u64 %is_behind, %address, %end;
     @%is_behind bra DONE;
-    st.volatile.v4.u32 [%address], {0x01010101, 0x01010101, 0x01010101, 0x01010101};
+    st.volatile.v4.u32 [%address], {0x5c5c5c5c, 0x5c5c5c5c, 0x5c5c5c5c, 0x5c5c5c5c};
     add.u64 %address, %address, %step;
     bra NEXT;
 DONE:
@@ -91,7 +91,7 @@ pub fn prepare_ranges() -> Result<(), CudaError> {
     Overwriting::get().map(|_| ())
 }
 
-/// Writes the byte 1 to ranges of memory, each with an address and a size in bytes, in the order of the legacy default stream.
+/// Writes the byte 0x5C to ranges of memory, each with an address and a size in bytes, in the order of the legacy default stream.
 ///
 /// # Errors
 ///

@@ -118,8 +118,8 @@ pub(super) fn threads() -> u32 {
 
 /// Returns the words of the calls that [`call_split`] would make in this number of threads, in order.
 ///
-/// With one thread, a range of several steps has two parts, which meet at a place that `cut`, any number, determines: the result of a kernel
-/// must not depend on the parts.
+/// With one thread, a range of several steps has two parts for half of the values of `cut`, any number, which also determines where they
+/// meet: the result of a kernel must not depend on the parts. It is one part for the others, as in timed calls.
 pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32, cut: u64) -> Vec<Vec<u64>> {
     let Some(Range { begin: at }) = range else { return vec![words.to_vec()] };
     let (begin, end) = (words[at].cast_signed(), words[at + 1].cast_signed());
@@ -133,7 +133,10 @@ pub(super) fn calls(words: &[u64], range: Option<Range>, threads: u32, cut: u64)
         return vec![words.to_vec()];
     }
     if threads <= 1 {
-        let middle = begin.saturating_add_unsigned(1 + cut % (length - 1).unsigned_abs());
+        if cut.is_multiple_of(2) {
+            return vec![words.to_vec()];
+        }
+        let middle = begin.saturating_add_unsigned(1 + (cut / 2) % (length - 1).unsigned_abs());
         return [(begin, middle), (middle, end)].map(of).into();
     }
     let threads = i64::from(threads).min(length);
@@ -194,9 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_has_two_parts_wherever_they_meet() {
+    fn one_thread_has_one_part_or_two_wherever_they_meet() {
         for cut in 0..20 {
-            let parts = calls(&[9, 3, 8], Range::of(1, 3).ok(), 1, cut);
+            let [whole, parts] = [0, 1].map(|odd| calls(&[9, 3, 8], Range::of(1, 3).ok(), 1, 2 * cut + odd));
+            assert_eq!(whole, [[9, 3, 8]]);
             let middle = parts[0][2];
             assert!((4..8).contains(&middle), "{parts:?}");
             assert_eq!(parts, [[9, 3, middle], [9, middle, 8]]);
