@@ -221,7 +221,7 @@ LOOKUPS: dict[str, tuple[Callable[[Any], float], Callable[[], Any], Callable[[An
 
 @pytest.mark.parametrize("name", LOOKUPS)
 @torch.no_grad()
-def test_lookups_in_vain_and_orders_are_seen(name: str):
+def test_failed_lookups_and_orders_are_seen(name: str):
     read, make, change = LOOKUPS[name]
     place, x = make(), torch.randn(3, 4)
 

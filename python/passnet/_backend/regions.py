@@ -23,7 +23,6 @@ from passnet._backend.fallback import Refusals, or_pattern, overlap
 from passnet._backend.indices import has_unsafe_indices, is_on_device
 from passnet._backend.kinds import is_lazy, kind_of, kinds_of
 from passnet._backend.known_effects import known_effects
-from passnet._backend.modes import in_other_modes
 from passnet._backend.omitted import omitted_of
 from passnet._backend.precision import copies, exact_results, is_as_precise
 from passnet._backend.sharing import escape_together, memory_groups, memory_of, plain_tensor
@@ -312,16 +311,6 @@ def drop(graph: torch.fx.Graph, node: torch.fx.Node, rule: Pass) -> None:
             user.replace_all_uses_with(parts[0 if user.target is only_result else user.args[1]])
             graph.erase_node(user)
     graph.erase_node(node)
-
-
-def drop_in_other_modes(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
-    """Leaves regions to PyTorch where a graph without gradients has a mode of its own, such as `vmap`: a kernel does not see the mode."""
-    # If the caller has enabled gradients, no value of the graph needs one.
-    inside = in_other_modes(module.graph, gradients=not torch.is_grad_enabled())
-    for node, rule in regions_of(module.graph, passes).items():
-        if node in inside:
-            drop(module.graph, node, rule)
-    module.recompile()
 
 
 def _pattern(rule: Pass) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from passnet._backend.cache import Store
 from passnet._backend.contents import text_of_graph
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
+from passnet._backend.modes import in_other_modes
 from passnet._backend.regions import (
     Judge,
     Region,
@@ -26,7 +27,6 @@ from passnet._backend.regions import (
     difference_of,
     direct,
     drop,
-    drop_in_other_modes,
     drop_omitted,
     regions_of,
 )
@@ -225,7 +225,7 @@ def _is_one_of(rule: Pass, passes: Sequence[Pass]) -> bool:
 def _apply(module: torch.fx.GraphModule, passes: Sequence[Pass], report: Specialisation) -> None:
     if passes:
         rewrite(module, passes, report.notes)
-        drop_in_other_modes(module, passes)
+        _drop_in_other_modes(module, passes)
 
 
 def _verify(
@@ -368,3 +368,13 @@ def _with_state(forward: Run, state: Sequence[torch.Tensor]) -> Run:
         return forward(*inputs, *held)
 
     return run
+
+
+def _drop_in_other_modes(module: torch.fx.GraphModule, passes: Sequence[Pass]) -> None:
+    """Leaves regions to PyTorch where a graph without gradients has a mode of its own, such as `vmap`: a kernel does not see the mode."""
+    # If the caller has enabled gradients, no value of the graph needs one.
+    inside = in_other_modes(module.graph, gradients=not torch.is_grad_enabled())
+    for node, rule in regions_of(module.graph, passes).items():
+        if node in inside:
+            drop(module.graph, node, rule)
+    module.recompile()

@@ -1,4 +1,4 @@
-"""What Dynamo's guards leave out about objects and dictionaries: names that the code looked up in vain, and the order of some dictionaries."""
+"""Facts about objects and dictionaries that no guard of Dynamo has: names that the code did not find, and the order of some dictionaries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIXED = (int, float, complex, str, bytes, type(None), tuple, frozenset, range, s
 FIXED += (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType, types.ModuleType)
 FIXED += (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
-# Exceptions of a lookup in vain, and those that include them.
+# Exceptions of a failed lookup, and those that include them.
 _ERRORS = ("AttributeError", "KeyError", "LookupError", "Exception", "BaseException")
 _OF_ERRORS = tuple(f"['{name}']" for name in _ERRORS)
 # Classes of these modules get no attributes while a program runs.
@@ -24,7 +24,7 @@ _OF_MODULES = ("_parameters", "_buffers", "_modules")
 
 
 def catches_errors(names: Sequence[str]) -> bool:
-    """Returns whether the code with these guards names an exception of a lookup in vain. Dynamo has no guard on such a lookup."""
+    """Returns whether the code with these guards names an exception of a failed lookup. Dynamo has no guard on such a lookup."""
     return any(name.endswith(_OF_ERRORS) for name in names)
 
 
