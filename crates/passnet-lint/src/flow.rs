@@ -12,6 +12,7 @@ mod calls;
 mod class_kinds;
 mod classes;
 mod conditions;
+mod constant;
 mod decorators;
 mod definitions;
 mod deletion;

@@ -26,7 +26,7 @@ impl<'a> Flow<'a> {
         name: &str,
     ) -> Option<Value> {
         let splits = PARTS.contains(&name);
-        if !(splits || name == "format" && is_simple_format(receiver)) {
+        if !(splits || name == "format" && is_simple_format(self.constant(frame, receiver))) {
             return None;
         }
         let called = self.eval_arguments(frame, &call.arguments);
@@ -44,13 +44,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the text of a constant expression: literals, names of other constants, their sums, and f-strings of strings and
-    /// integers. A module binds a name once.
+    /// Returns the text of a constant expression: literals, names of other constants, their sums, f-strings of strings and numbers, and
+    /// methods of strings (`constant`). A module binds a name once.
     pub(super) fn constant_text(&self, frame: CodeLocation, expr: &'a Expr) -> Option<Cow<'a, str>> {
         self.text_within(frame, expr, MAX_DEPTH)
     }
 
-    fn text_within(&self, frame: CodeLocation, expr: &'a Expr, depth: usize) -> Option<Cow<'a, str>> {
+    pub(super) fn text_within(&self, frame: CodeLocation, expr: &'a Expr, depth: usize) -> Option<Cow<'a, str>> {
         let depth = depth.checked_sub(1)?;
         let text = match self.constant(frame, expr) {
             Expr::StringLiteral(literal) => return Some(Cow::Borrowed(literal.value.to_str())),
@@ -72,6 +72,8 @@ impl<'a> Flow<'a> {
                 }
                 joined
             }
+            Expr::BinOp(form) if form.op == Operator::Mod => self.percent_text(frame, form, depth)?,
+            Expr::Call(call) => self.method_text(frame, call, depth)?,
             _ => return None,
         };
         (text.len() <= MAX_BYTES).then_some(Cow::Owned(text))
@@ -95,14 +97,11 @@ impl<'a> Flow<'a> {
         {
             return None;
         }
-        match self.constant(frame, &field.expression) {
-            Expr::NumberLiteral(number) => Some(Cow::Owned(number.value.as_int()?.as_i64()?.to_string())),
-            constant => self.text_within(frame, constant, depth),
-        }
+        self.plain_text(frame, &field.expression, depth)
     }
 
     /// Returns the expression that a name of the module is bound to, other expressions as they are.
-    fn constant(&self, frame: CodeLocation, expr: &'a Expr) -> &'a Expr {
+    pub(super) fn constant(&self, frame: CodeLocation, expr: &'a Expr) -> &'a Expr {
         let Expr::Name(name) = expr else { return expr };
         let bound = self.statements(frame.module).iter().find_map(|stmt| match stmt {
             Stmt::Assign(assign) => match assign.targets.as_slice() {
@@ -126,13 +125,17 @@ impl<'a> Flow<'a> {
 /// Returns whether an expression is a literal whose fields for `format` are names or positions. `"{0.__class__}"` reads an attribute.
 fn is_simple_format(expr: &Expr) -> bool {
     let Expr::StringLiteral(literal) = expr else { return false };
+    let mut characters = literal.value.to_str().chars().peekable();
     let mut in_name = false;
-    literal.value.to_str().chars().all(|character| {
+    while let Some(character) = characters.next() {
         match character {
+            // Two braces are one in the result.
+            '{' if !in_name && characters.next_if_eq(&'{').is_some() => {}
             '{' => in_name = true,
             ':' | '!' | '}' => in_name = false,
+            '.' | '[' if in_name => return false,
             _ => {}
         }
-        !(in_name && matches!(character, '.' | '['))
-    })
+    }
+    true
 }

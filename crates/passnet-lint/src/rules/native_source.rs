@@ -16,8 +16,8 @@ use crate::rule::Violation;
 ///
 /// ## How to fix
 ///
-/// Write the source as one triple-quoted string. Constants of the module may be put together: `HEADER + BODY`, and f-strings
-/// of strings and integers without a format.
+/// Write the source as one triple-quoted string. Constants of the module may be put together: `HEADER + BODY`, f-strings of
+/// strings and numbers without a format, `TEMPLATE % values`, and the methods `format`, `join`, `replace` and `strip`.
 pub(crate) struct NativeSource {
     /// The text at that place.
     pub(crate) subject: String,
@@ -27,8 +27,7 @@ impl Violation for NativeSource {
     const ID: &'static str = "PN701";
     const NAME: &'static str = "native-source";
     const SOURCE: &'static str = include_str!("native_source.rs");
-    const HELP: &'static str =
-        "write the source as one triple-quoted string, or put it together from constants with `+` and f-strings";
+    const HELP: &'static str = "write the source as one triple-quoted string, or put it together from constants with `+`, f-strings, `%`, `format`, `join` or `replace`";
 
     fn message(&self) -> String {
         format!("the source of a native kernel has to be a constant text, not {}", self.subject)
