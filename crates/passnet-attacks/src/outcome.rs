@@ -49,14 +49,17 @@ impl ModeResult {
     /// Returns whether the verdict is the expected one. The expected reason may be the first reason, or any of the broken rules.
     ///
     /// An attack may be expected to be `correct`, because it works honestly where its condition does not hold. Such an attack may
-    /// also be rejected for its integrity, if its condition held once by chance.
+    /// also be rejected for its integrity or its values, if its condition held once by chance. Without a reason, wrong values may be NaN or not.
     fn is(&self, expected: &ExpectedVerdict) -> bool {
-        if expected.status == Status::Correct && self.verdict.status == Status::Integrity {
+        let status = self.verdict.status;
+        let has_wrong_values = |status| matches!(status, Status::Accuracy | Status::NonFinite);
+        if expected.status == Status::Correct && (status == Status::Integrity || has_wrong_values(status)) {
             return true;
         }
-        let is_any = expected.reason.is_empty() && expected.status != Status::Correct;
-        let named = is_any || self.verdict.reason == expected.reason || self.rules.contains(&expected.reason);
-        self.verdict.status == expected.status && named
+        if expected.reason.is_empty() && expected.status != Status::Correct {
+            return status == expected.status || (has_wrong_values(status) && has_wrong_values(expected.status));
+        }
+        status == expected.status && (self.verdict.reason == expected.reason || self.rules.contains(&expected.reason))
     }
 }
 
@@ -209,9 +212,11 @@ mod tests {
     fn an_attack_that_works_honestly_may_be_found_out() {
         assert!(is(Status::Correct, "", Status::Correct));
         assert!(is(Status::Integrity, "timed_output_differs", Status::Correct));
-        assert!(!is(Status::Accuracy, "output_differs", Status::Correct));
+        assert!(is(Status::Accuracy, "adversarial_differs", Status::Correct));
+        assert!(!is(Status::TypeMismatch, "dtype_differs", Status::Correct));
         assert!(!is(Status::Correct, "", Status::Integrity));
         assert!(is(Status::Accuracy, "adversarial_differs", Status::Accuracy));
+        assert!(is(Status::Accuracy, "output_differs", Status::NonFinite));
         assert!(!is(Status::Accuracy, "output_differs", Status::Integrity));
     }
 }
