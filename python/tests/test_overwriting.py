@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from passnet import _native
+from passnet._monitor import intercept
 
 HELD = torch.ones(8)
 
@@ -53,5 +54,6 @@ def test_each_result_of_several_is_overwritten_unless_it_is_held():
     _native.overwrite(result)
     assert (result[0] > 1e17).all() and result[2].all()
     assert HELD.tolist() == [1.0] * 8
-    # A byte of `bool` is 0 or 1.
+    # Some checked calls get memory with these contents. A byte of `bool` is 0 or 1.
+    assert set((ctypes.c_char * 32).from_address(result[0].data_ptr()).raw) == {intercept._LARGE}
     assert bytes((ctypes.c_char * 2).from_address(result[2].data_ptr())) == b"\1\1"

@@ -43,14 +43,8 @@ pub(crate) fn change<R: Real>(rule: &FloatRule<'_>, stream: Stream, out: &mut [u
         let kinds = if count < KINDS { 2 } else { KINDS };
         let value = match (u64::from(start) + index) % kinds {
             _ if count == 1 => of_sign(rule, -large()),
-            0 => {
-                if is_inside(rule, -varied) {
-                    -varied
-                } else {
-                    large()
-                }
-            }
-            1 => large(),
+            0 if is_inside(rule, -varied) => -varied,
+            0 | 1 => large(),
             _ => continue,
         };
         let bound = if data.is_some() { R::LARGE.max(constant.abs()) } else { BOUND };

@@ -15,8 +15,10 @@ use std::{ffi::c_void, ptr};
 
 use arena::{Arena, Block};
 
-/// Byte that free memory is overwritten with: that of overwritten results.
-const FILLER: u8 = 0x5C;
+/// Byte that results and free memory are overwritten with between timed calls. The bytes together are a large number in each floating-point
+/// type. New memory of some checked calls has this content too (`_LARGE` in `passnet._monitor.intercept`), so that a kernel cannot tell timed
+/// calls from checked ones by it.
+pub const FILLER: u8 = 0x5C;
 /// Size in bytes above which free blocks are not taken: they are few, and calls use them.
 const LARGE: usize = 64 << 10;
 /// Largest number of blocks that a session keeps.

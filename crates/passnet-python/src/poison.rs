@@ -1,6 +1,6 @@
 //! Overwriting unused results, so that nothing can be read from their memory later.
 
-use passnet_native::cuda;
+use passnet_native::{cuda, heap::FILLER};
 use pyo3::{
     intern,
     prelude::*,
@@ -8,10 +8,6 @@ use pyo3::{
 };
 
 use super::tensor_fields::{PlainStorage, TensorFields, is_plain_tensor};
-
-/// Byte that outputs are overwritten with. The result is a large number in every floating-point type. In some checked calls, new memory has
-/// this content too, so that a kernel cannot tell timed calls from checked ones by it.
-const POISON: u8 = 0x5C;
 
 /// Returns the values that a call returned, as a list.
 pub(super) fn values<'py>(result: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
@@ -75,7 +71,7 @@ impl ResultMemory {
             return;
         }
         // Code that reads a bool expects 0 or 1.
-        let byte = if self.element == 1 { 1 } else { POISON };
+        let byte = if self.element == 1 { 1 } else { FILLER };
         // SAFETY: the storage has `nbytes` writable bytes on its device, and only the result refers to it.
         #[expect(unsafe_code, reason = "tensors are known by address")]
         unsafe {

@@ -89,12 +89,10 @@ impl<'r> Confirmer<'r> {
         let mut all = Vec::with_capacity(tasks.len());
         // If a thread panicked, this thread panics too.
         std::thread::scope(|scope| {
-            (0..workers).for_each(|first| {
-                drop(scope.spawn({
-                    let send = send.clone();
-                    move || share(first, send)
-                }))
-            });
+            for first in 0..workers {
+                let send = send.clone();
+                scope.spawn(move || share(first, send));
+            }
             drop(send);
             let mut last = Instant::now();
             for task in finished {

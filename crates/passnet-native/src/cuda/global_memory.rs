@@ -10,6 +10,7 @@ use super::{
     launch::{Kernel, Module, ParameterWords, current_device, device_attribute},
     timer::overwrite,
 };
+use crate::heap::FILLER;
 
 const MULTIPROCESSOR_COUNT: c_int = 16;
 /// Threads of a block.
@@ -18,10 +19,8 @@ const THREADS: u32 = 512;
 const RANGES: usize = 32;
 /// Bytes of one store. Ranges begin at a multiple of this.
 const STORE: usize = 16;
-/// Byte that memory is overwritten with: that of overwritten results.
-const BYTE: u8 = 0x5C;
 
-/// Writes the byte 0x5C to ranges of memory. The parameter has the address and the size in bytes of each range. The y coordinate of a
+/// Writes [`FILLER`] to ranges of memory. The parameter has the address and the size in bytes of each range. The y coordinate of a
 /// block is the number of its range.
 const CODE: &CStr = c".version 7.0
 .target sm_70
@@ -106,7 +105,7 @@ pub unsafe fn overwrite_ranges(ranges: &[(usize, usize)]) -> Result<(), CudaErro
         ranges.iter().partition(|(address, bytes)| address.is_multiple_of(STORE) && bytes.is_multiple_of(STORE));
     for &(address, bytes) in other {
         // SAFETY: the caller vouches for the memory.
-        unsafe { overwrite(address, BYTE, bytes) }?;
+        unsafe { overwrite(address, FILLER, bytes) }?;
     }
     if whole.is_empty() {
         return Ok(());
