@@ -161,9 +161,8 @@ def _import_all(options: argparse.Namespace) -> None:
     if os.waitpid(child, 0)[1] != 0:
         if options.no_rehearsal:
             sys.exit(3)
-        os.execv(
-            sys.executable, [sys.executable, *sys.argv, "--no-rehearsal", "--samples", str(options.work / "samples")]
-        )
+        samples = options.samples or options.work / "samples"
+        os.execv(sys.executable, [sys.executable, *sys.argv, "--no-rehearsal", "--samples", str(samples)])
 
 
 def _chains(options: argparse.Namespace, samples: Path, models: Sequence[str]) -> list[Chain]:
