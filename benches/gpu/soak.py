@@ -67,6 +67,18 @@ def soak(compiled: Callable[[torch.nn.Module], Any], options: argparse.Namespace
             function(*arguments)
     compile_s = time.monotonic() - started
     rows = {"compile_s": round(compile_s, 1), "mib_before": before, "mib_compiled": _memory(options.device)}
+    rows |= in_threads(function, calls, expected, options, until) | {"mib_after": _memory(options.device)}
+    if hasattr(function, "reset"):
+        function.reset()
+    del function
+    torch._dynamo.reset()
+    return rows | {"mib_reset": _memory(options.device)}
+
+
+def in_threads(
+    function: Any, calls: list[Any], expected: list[torch.Tensor], options: argparse.Namespace, until: float
+) -> dict[str, Any]:
+    """Calls from all threads: how many, how many were wrong, exceptions."""
     faults: list[str] = []
     counts = [0] * options.threads
     wrong = [torch.zeros((), dtype=torch.int64, device=options.device) for _ in range(options.threads)]
@@ -92,13 +104,8 @@ def soak(compiled: Callable[[torch.nn.Module], Any], options: argparse.Namespace
     for thread in threads:
         thread.join()
     seconds = time.monotonic() - started
-    rows |= {"calls": sum(counts), "wrong": sum(int(count) for count in wrong), "faults": faults}
-    rows |= {"calls_per_second": round(sum(counts) / seconds), "mib_after": _memory(options.device)}
-    if hasattr(function, "reset"):
-        function.reset()
-    del function
-    torch._dynamo.reset()
-    return rows | {"mib_reset": _memory(options.device)}
+    found = {"calls": sum(counts), "wrong": sum(int(count) for count in wrong), "faults": faults}
+    return found | {"calls_per_second": round(sum(counts) / seconds)}
 
 
 def _leaf(value: Any) -> torch.Tensor:
