@@ -93,3 +93,15 @@ def test_sizes_that_depend_on_values_have_no_strides_to_compare(model: Callable[
         torch.manual_seed(number)
         x = torch.randn(4, 8)
         torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_a_capture_looks_for_no_names_of_functions_and_gives_the_function_back(monkeypatch: pytest.MonkeyPatch):
+    symbolic_convert = pytest.importorskip("torch._dynamo.symbolic_convert")
+    if not hasattr(symbolic_convert, "get_funcname"):
+        pytest.skip("this release of Dynamo does not look for names")
+    asked: list[str] = []
+    monkeypatch.setattr(symbolic_convert, "get_funcname", lambda file, line: asked.append(file))
+    find = symbolic_convert.get_funcname
+    passnet.compile(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))(torch.randn(2, 4))
+    assert not asked
+    assert symbolic_convert.get_funcname is find

@@ -246,8 +246,9 @@ def _verify(
         report.regions.append(region)
         if not region.kept:
             drop(module.graph, node, judge.sites[node])
-    module.graph.lint()
-    module.recompile()
+    if not all(region.kept for region in judge.regions.values()):
+        module.graph.lint()
+        module.recompile()
     return judge.lost
 
 
@@ -374,7 +375,8 @@ def _drop_in_other_modes(module: torch.fx.GraphModule, passes: Sequence[Pass]) -
     """Leaves regions to PyTorch where a graph without gradients has a mode of its own, such as `vmap`: a kernel does not see the mode."""
     # If the caller has enabled gradients, no value of the graph needs one.
     inside = in_other_modes(module.graph, gradients=not torch.is_grad_enabled())
-    for node, rule in regions_of(module.graph, passes).items():
-        if node in inside:
-            drop(module.graph, node, rule)
-    module.recompile()
+    lost = [(node, rule) for node, rule in regions_of(module.graph, passes).items() if node in inside]
+    for node, rule in lost:
+        drop(module.graph, node, rule)
+    if lost:
+        module.recompile()

@@ -386,6 +386,8 @@ def _inputs_first(module: torch.fx.GraphModule, is_input: Sequence[bool]) -> lis
     """Moves the placeholders of inputs before those of state. Returns the old positions in the new order."""
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     order = sorted(range(len(places)), key=lambda place: not is_input[place])
+    if order == list(range(len(places))):
+        return order
     for place in order:
         first_call = next(node for node in module.graph.nodes if node.op != "placeholder")
         if places[place].next is not first_call:
