@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from graphs import Writer
+from products import LIBRARY_STEPS
 
 from passnet._passes.load import PassDirectory
 from passnet._passes.rewrite import rewrite
@@ -50,8 +51,11 @@ class EagerError(Exception):
     """Eager mode cannot run a graph on this device. Graphs are tried on the CPU when they are made."""
 
 
-def check(folder: Path, passes: Path, seed: int, device: str) -> str | None:
-    """The difference between eager mode and the rewritten graph; `None` where they agree. Raises `EagerError`."""
+def check(folder: Path, passes: Path, writer: Writer, device: str) -> str | None:
+    """The difference between eager mode and the rewritten graph; `None` where they agree. Raises `EagerError`.
+
+    The graph is not made again from its seed: an operation that fails once, for want of memory for example, is not in the graph.
+    """
     text = (folder / "000" / "model.py").read_text()
     space: dict[str, Any] = {"torch": torch}
     exec(textwrap.dedent(text[text.index("    def forward") :]).replace("self, ", ""), space)
@@ -60,7 +64,6 @@ def check(folder: Path, passes: Path, seed: int, device: str) -> str | None:
         return torch.fx.GraphModule({}, trace_pattern(space["forward"]))
 
     names = [node.name for node in module().graph.nodes if node.op == "placeholder"]
-    writer = graph_of(seed)
     rewritten = rewrite(module(), PassDirectory.load(passes).passes)
     missed = [report.name for report in rewritten.passes if not report.matches]
 
@@ -98,18 +101,19 @@ def graph_of(seed: int) -> Writer:
     """The graph of a seed."""
     writer = Writer(seed)
     for _ in range(writer.random.randrange(3, 14)):
-        writer.step()
+        writer.step(LIBRARY_STEPS)
     return writer
 
 
-def write_tasks(work: Path, seeds: range, device: str) -> dict[int, Path]:
-    """Writes the graphs of the seeds that have an operation."""
+def write_tasks(work: Path, seeds: range, device: str) -> dict[int, tuple[Path, Writer]]:
+    """Writes the graphs of the seeds that have an operation. Returns folders and writers by seed."""
     tasks = {}
     for seed in seeds:
         writer = graph_of(seed)
         if writer.lines and any(name.startswith("tmp_") for name in writer.values):
-            tasks[seed] = work / "tasks" / f"seed-{seed}"
-            writer.write(tasks[seed], device)
+            folder = work / "tasks" / f"seed-{seed}"
+            writer.write(folder, device)
+            tasks[seed] = folder, writer
     return tasks
 
 
@@ -133,13 +137,13 @@ def main() -> int:
         if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
             print(f"the author failed: {' '.join(command)}", flush=True)
             return 1
-        for seed, folder in tasks.items():
+        for seed, (folder, writer) in tasks.items():
             passes = work / "passes" / folder.name
             if not any(passes.glob("*.json")):
                 counts["without passes"] += 1
                 continue
             try:
-                difference = check(folder, passes, seed, args.device)
+                difference = check(folder, passes, writer, args.device)
             except EagerError:
                 counts["not run by eager mode"] += 1
                 continue

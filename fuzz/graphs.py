@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
-from products import attention_step, convolution_step, product_step
 
 Tensor = torch.Tensor
 FLOATS = (torch.float32, torch.float32, torch.float16, torch.bfloat16)
@@ -69,15 +68,15 @@ class Writer:
             return
         self.lines.append(text)
 
-    def step(self) -> None:
+    def step(self, further: Sequence[Callable[[Writer, str], None]]) -> None:
+        """Adds a random step, which may be one of these further ones."""
         x = self.pick()
         if x is None:
             return
         often = (self.of_one, self.of_two, self.reduction, self.view, self.joined)
         places = (self.in_place, self.layout, self.window)
         seldom = (*places, self.cast, self.chosen, self.normal, self.whole, self.logical, self.constant)
-        libraries = (partial(step, self) for step in (product_step, product_step, convolution_step, attention_step))
-        self.random.choice((*often, *often, *seldom, *libraries))(x)
+        self.random.choice((*often, *often, *seldom, *(partial(step, self) for step in further)))(x)
 
     def constant(self, x: str) -> None:
         """Tensors whose elements the author knows, and what is computed from them alone."""

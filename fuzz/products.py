@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
-
-if TYPE_CHECKING:
-    from graphs import Writer
+from graphs import Writer
 
 FUNCTIONAL = "torch.nn.functional"
 # Numbers of columns, filters and keys. Up to four columns, the author computes a product itself on every device.
@@ -140,3 +137,7 @@ def attention_step(writer: Writer, x: str) -> None:
         last = writer.emit(step.format(last)) or ""
         if not last:
             return
+
+
+# Products come twice as often as the others.
+LIBRARY_STEPS = (product_step, product_step, convolution_step, attention_step)
