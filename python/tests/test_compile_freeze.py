@@ -129,9 +129,10 @@ class Pyramid(nn.Module):
 
 
 @pytest.mark.parametrize("is_faster", [True, False])
+@pytest.mark.parametrize("freeze", [True, False])
 @torch.no_grad()
 def test_images_are_laid_out_with_channels_innermost_where_that_is_faster(
-    is_faster: bool, monkeypatch: pytest.MonkeyPatch
+    freeze: bool, is_faster: bool, monkeypatch: pytest.MonkeyPatch
 ):
     kept: list[bool] = []
 
@@ -143,13 +144,17 @@ def test_images_are_laid_out_with_channels_innermost_where_that_is_faster(
     monkeypatch.setattr(channels, "_is_faster", lambda *_: is_faster)
     monkeypatch.setattr(build, "channels_last", decide)
     model = spread(Pyramid())
-    compiled = passnet.compile(model, freeze=True)
+    compiled = passnet.compile(model, freeze=freeze)
     for _ in range(3):
         x = torch.randn(2, 3, 16, 16)
         found, expected = compiled(x), model(x)
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
         assert [value.stride() for value in found] == [value.stride() for value in expected]
     assert kept == [is_faster]
+    # A changed weight counts in the next call, where the model is compiled again or the weight is laid out in each call.
+    next(model.parameters()).mul_(2)
+    torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
+    assert len(kept) == (2 if freeze else 1)
     assert compiled.report().eager == {}
 
 

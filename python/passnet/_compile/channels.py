@@ -29,6 +29,9 @@ _FEWEST = 3
 # in the convolutions is no gain overall.
 _GAIN = 0.9
 
+# On a CPU, where whole graphs are timed, times of this share or more may differ by chance.
+_CHANCE = 0.97
+
 _KEPT = "the layout of images is kept: "
 
 
@@ -111,7 +114,7 @@ def _is_faster(
 ) -> bool:
     sides = (lambda: captured(*example)), (lambda: module(*values))
     times = timings.compare(texts, lambda: compare_times(*sides, device_of(example)))
-    return times.fused_ns < times.eager_ns
+    return times.fused_ns < _CHANCE * times.eager_ns
 
 
 def _relay(
