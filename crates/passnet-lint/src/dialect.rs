@@ -145,7 +145,9 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
                 self.resolved(expr);
             }
             Expr::Call(call) => {
-                self.expr(&call.func);
+                if D::CONTROL_FLOW || !self.names_traced(&call.func) {
+                    self.expr(&call.func);
+                }
                 call.arguments.args.iter().for_each(|arg| self.expr(arg));
                 call.arguments.keywords.iter().for_each(|keyword| self.expr(&keyword.value));
             }
@@ -175,6 +177,16 @@ impl<'a, D: Dialect> Walk<'_, 'a, D> {
             }
             other => self.reject_text(other),
         }
+    }
+
+    /// Returns whether a call runs a function of the directory that is checked in the same way.
+    fn names_traced(&self, callee: &'a Expr) -> bool {
+        let first = match callee {
+            Expr::Attribute(attribute) => &attribute.value,
+            other => other,
+        };
+        first.as_name_expr().is_some_and(|name| !self.flow.is_local(self.id, name.id.as_str()))
+            && self.flow.names_traced(self.frame.module, callee)
     }
 
     /// Checks a name or a chain of attributes. Returns the dotted path that it spells so far, if it starts at an import.

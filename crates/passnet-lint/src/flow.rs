@@ -16,6 +16,7 @@ mod constant;
 mod decorators;
 mod definitions;
 mod deletion;
+mod dtypes;
 mod entry;
 mod expressions;
 mod generators;
@@ -23,6 +24,7 @@ mod imports;
 mod iteration;
 mod lasting;
 mod launches;
+mod matches;
 mod modules;
 mod names;
 mod natives;
@@ -35,6 +37,8 @@ mod scope;
 mod standard;
 mod statements;
 mod text;
+mod traced;
+mod tuning;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,6 +143,12 @@ pub(super) struct Flow<'a> {
     cached: BTreeSet<FunctionId>,
     /// Functions that may only compute plain values from plain values, because a function that is cached calls them.
     pure: BTreeSet<FunctionId>,
+    /// Functions that `triton.set_allocator` gets.
+    allocators: BTreeSet<FunctionId>,
+    /// Values of `*` parameters by position, as long as all calls pass as many.
+    extra: BTreeMap<FunctionId, Option<Vec<Value>>>,
+    /// Places of functions that only patterns call.
+    traced: BTreeSet<(ModuleId, TextSize)>,
     /// Uses of methods that may copy, in the reporting round.
     copies: Vec<(ModuleId, TextRange, String)>,
     /// Decorators that store results, in the reporting round.
@@ -173,6 +183,9 @@ impl<'a> Flow<'a> {
             open_contexts: 0,
             cached: BTreeSet::new(),
             pure: BTreeSet::new(),
+            traced: BTreeSet::new(),
+            allocators: BTreeSet::new(),
+            extra: BTreeMap::new(),
             copies: Vec::new(),
             stored: Vec::new(),
             asks_alignment: false,
@@ -188,6 +201,7 @@ impl<'a> Flow<'a> {
         for id in flow.module_ids() {
             flow.register_imports(id);
         }
+        flow.find_traced();
         for id in flow.module_ids() {
             flow.register_definitions(id);
         }

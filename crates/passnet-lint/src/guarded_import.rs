@@ -8,11 +8,15 @@
 //!     triton, HAS_TRITON = None, False    # or two assignments
 //! ```
 //!
-//! All modules that a pass may import are installed, so the handler never runs. If it did, its names would have other constants.
+//! All modules that a pass may import are installed, so the handler never runs. If it did, its names would have other constants, or it would
+//! raise an exception again.
 
 use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtTry, Suite};
 
 use crate::importable::bound_name;
+
+/// Exceptions that a handler may raise.
+const ERRORS: &[&str] = &["Exception", "ImportError", "ModuleNotFoundError", "RuntimeError"];
 
 /// Replaces each `try` statement that only guards imports with its imports and assignments.
 pub(crate) fn without_guards(body: Suite) -> Suite {
@@ -37,11 +41,29 @@ fn is_guarded_import(stmt: &StmtTry) -> bool {
     let is_harmless = |ExceptHandler::ExceptHandler(handler): &ExceptHandler| {
         handler.type_.as_deref().is_none_or(is_names)
             && handler.body.iter().all(|stmt| {
+                let error = handler.name.as_ref().map(|name| name.as_str());
                 stmt.is_pass_stmt()
+                    || raises_text(stmt, error)
                     || constant_names(stmt).is_some_and(|assigned| assigned.iter().all(|name| names.contains(name)))
             })
     };
     !imports.is_empty() && stmt.finalbody.is_empty() && stmt.handlers.iter().all(is_harmless)
+}
+
+/// Returns whether a statement raises the exception of its handler again, or another one with a constant text: `raise ImportError("...") from error`.
+fn raises_text(stmt: &Stmt, error: Option<&str>) -> bool {
+    let Stmt::Raise(raise) = stmt else { return false };
+    let is_error = |expr: &Expr| expr.as_name_expr().is_some_and(|name| Some(name.id.as_str()) == error);
+    let is_harmless = |expr: &Expr| match expr {
+        Expr::Call(call) => {
+            call.func.as_name_expr().is_some_and(|name| ERRORS.contains(&name.id.as_str()))
+                && call.arguments.keywords.is_empty()
+                && call.arguments.args.iter().all(|argument| argument.is_literal_expr() || is_error(argument))
+        }
+        Expr::Name(name) => is_error(expr) || ERRORS.contains(&name.id.as_str()),
+        other => other.is_none_literal_expr(),
+    };
+    raise.exc.as_deref().is_none_or(is_harmless) && raise.cause.as_deref().is_none_or(is_harmless)
 }
 
 fn is_import(stmt: &Stmt) -> bool {

@@ -16,6 +16,7 @@ pub(crate) const IMPORTABLE: &[&str] = &[
     "operator",
     "passnet",
     "passnet.kernels",
+    "textwrap",
     "torch",
     "torch.autograd",
     "torch.fft",
@@ -32,6 +33,7 @@ pub(crate) const IMPORTABLE: &[&str] = &[
     "triton.language.extra.libdevice",
     "triton.language.math",
     "triton.runtime",
+    "triton.tools.tensor_descriptor",
     "typing",
 ];
 
@@ -48,6 +50,7 @@ pub(crate) const IMPORTABLE_ROOTS: &[&str] = &[
     "operator",
     "pass_dir",
     "passnet",
+    "textwrap",
     "torch",
     "triton",
     "typing",

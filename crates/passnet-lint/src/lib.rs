@@ -39,6 +39,7 @@ mod guarded_import;
 mod ids;
 mod importable;
 mod kernel;
+mod lambda_entry;
 mod manual;
 mod native;
 mod order;

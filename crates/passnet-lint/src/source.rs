@@ -8,6 +8,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::{
     finding::{Finding, Position},
     guarded_import::without_guards,
+    lambda_entry::with_named_entry_point,
     rule::Violation,
     rules::{HiddenText, InvalidSource, TooLarge},
 };
@@ -58,7 +59,8 @@ impl<'a> ParsedFile<'a> {
         let stem = file.strip_suffix(".py").unwrap_or(file);
         let mut body = parsed.into_suite();
         body.retain(|stmt| !is_script_part(stmt));
-        Ok(Self { file, stem, text, body: without_guards(body) })
+        let body = without_guards(body).into_iter().map(with_named_entry_point).collect();
+        Ok(Self { file, stem, text, body })
     }
 
     /// Returns the statements at module level that run when the file is imported.

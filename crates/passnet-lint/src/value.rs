@@ -40,6 +40,8 @@ pub(super) enum Value {
     Launcher,
     /// A native kernel, or the module of several.
     Native,
+    /// A tensor with its shape and strides for a launch. Nothing reads its attributes, which can be lists.
+    Descriptor,
     /// A dotted name of an imported package, with aliases resolved. Whether it may be used is checked later.
     Path(String),
     /// A file of the directory as a module.
@@ -155,6 +157,7 @@ impl Value {
                         | Self::Functions(_)
                         | Self::Kernel
                         | Self::Native
+                        | Self::Descriptor
                         | Self::Items { .. }
                         | Self::Record(_)
                 ) =>
@@ -178,6 +181,7 @@ impl Value {
             Self::Functions(_) => "a function".to_owned(),
             Self::Kernel => "a kernel".to_owned(),
             Self::Launcher => "a launch".to_owned(),
+            Self::Descriptor => "a tensor descriptor".to_owned(),
             Self::Native => "a native kernel".to_owned(),
             Self::Path(path) => format!("`{path}`"),
             Self::Module(_) => "a module".to_owned(),

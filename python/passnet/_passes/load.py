@@ -77,7 +77,7 @@ class Pass:
             graph = trace_pattern(pattern)
         with _blaming(name, "`replacement_func` of pass `{}` failed"):
             replacement, again = replacement_func(), replacement_func()
-        if replacement is not again:
+        if not _is_same(replacement, again):
             message = f"`replacement_func` of pass `{name}` must return the same object each time, such as a function"
             raise PassError("import", name, f"{message} defined at the top of the module")
         if not callable(replacement):
@@ -114,12 +114,21 @@ class Pass:
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
+def _is_same(one: Any, other: Any) -> bool:
+    """Returns whether two replacements are one object. Python makes a new object each time that a method is read from its class or instance."""
+    if isinstance(one, types.MethodType) and isinstance(other, types.MethodType):
+        return one.__func__ is other.__func__ and one.__self__ is other.__self__
+    return one is other
+
+
 def _named(replacement: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a replacement that can be the target of a node. FX asks for its name and its module.
 
-    Instances and `functools.partial` have no name, and `apply` of an autograd function has no module.
+    Instances and `functools.partial` have no name, and `apply` of an autograd function has no module. A method is not found by its name in
+    its module.
     """
-    if hasattr(replacement, "__name__") and getattr(replacement, "__module__", None) is not None:
+    is_method = isinstance(replacement, types.MethodType)
+    if not is_method and hasattr(replacement, "__name__") and getattr(replacement, "__module__", None) is not None:
         return replacement
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,6 @@
 //! Functions and constants of imported modules that host code may use.
 
+use super::dtypes::{TORCH_DTYPES, TRITON_DTYPES};
 use crate::native::NativeLanguage;
 
 /// Use of a function or constant of an imported module in host code.
@@ -21,6 +22,12 @@ pub(super) enum Api {
     View,
     /// Makes several views of its first argument.
     Views,
+    /// Makes views of all of its arguments.
+    Broadcast,
+    /// Makes a descriptor of its first argument for a launch.
+    Descriptor,
+    /// `triton.set_allocator`.
+    Allocator,
     /// Iterates over its arguments: a function of `itertools`.
     Iterate,
     /// Calls its first argument: `functools.reduce`.
@@ -42,61 +49,6 @@ pub(super) enum Api {
     /// Compiles a native kernel from a source, for the CPU or for a device.
     Native(NativeLanguage),
 }
-
-/// Names of element types in `torch`.
-const TORCH_DTYPES: &[&str] = &[
-    "bfloat16",
-    "bool",
-    "cdouble",
-    "cfloat",
-    "chalf",
-    "complex128",
-    "complex32",
-    "complex64",
-    "double",
-    "float",
-    "float16",
-    "float32",
-    "float64",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "half",
-    "int",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "long",
-    "short",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
-];
-
-/// Names of element types in `triton.language`.
-const TRITON_DTYPES: &[&str] = &[
-    "bfloat16",
-    "float16",
-    "float32",
-    "float64",
-    "float8e4b15",
-    "float8e4b8",
-    "float8e4nv",
-    "float8e5",
-    "float8e5b16",
-    "int1",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
-];
 
 /// Keyword arguments that creation functions take.
 pub(super) const CREATE_KEYWORDS: &[&str] =
@@ -146,6 +98,10 @@ pub(super) const TENSOR_INSPECTIONS: &[&str] = &[
     "stride",
 ];
 
+/// Attributes and methods of a launch's arguments that depend on types and sizes only.
+pub(super) const ARGUMENT_ATTRIBUTES: &[&str] = &["dtype", "itemsize", "ndim", "shape"];
+pub(super) const ARGUMENT_INSPECTIONS: &[&str] = &["dim", "element_size", "numel", "size"];
+
 /// Attributes that are views of a tensor.
 pub(super) const TENSOR_VIEWS: &[&str] = &["T", "mT"];
 
@@ -171,7 +127,7 @@ const TENSOR_CREATIONS: &[&str] = &[
     "view_as",
 ];
 
-/// Attributes of plain values: devices, element types, shapes, device properties, streams.
+/// Attributes of plain values: devices, element types, shapes, device properties, streams, settings of kernels.
 pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
     "arch",
     "backend",
@@ -186,10 +142,14 @@ pub(super) const PLAIN_ATTRIBUTES: &[&str] = &[
     "major",
     "max",
     "max_threads_per_multi_processor",
+    "maxnreg",
     "min",
     "minor",
     "multi_processor_count",
     "name",
+    "num_ctas",
+    "num_stages",
+    "num_warps",
     "primitive_bitwidth",
     "shared_memory_per_block",
     "shared_memory_per_block_optin",
@@ -378,6 +338,12 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("triton.language", name) if TRITON_DTYPES.contains(&name) => Api::Constant,
         ("math", "e" | "inf" | "nan" | "pi" | "tau") => Api::Constant,
         ("math", name) if !name.starts_with('_') => Api::Compute,
+        ("textwrap", "dedent") | ("torch", "get_float32_matmul_precision") => Api::Compute,
+        ("torch.backends.cuda.matmul" | "torch.backends.cudnn", "allow_tf32") => Api::Constant,
+        ("triton", "set_allocator") => Api::Allocator,
+        ("triton.tools.tensor_descriptor", "TensorDescriptor")
+        | ("triton.tools.tensor_descriptor.TensorDescriptor", "from_tensor") => Api::Descriptor,
+        ("torch", "broadcast_tensors") => Api::Broadcast,
         ("bisect", "bisect" | "bisect_left" | "bisect_right") | ("typing", "cast" | "TypeVar") => Api::Compute,
         ("operator", name) if OPERATORS.contains(&name) => Api::Compute,
         ("triton.runtime.driver.active", "get_active_torch_device" | "get_current_target")

@@ -97,7 +97,8 @@ impl<'a> Flow<'a> {
         }
         let function = self.function(id);
         if function.role != super::FunctionRole::Host {
-            let subject = "a call of an entry point".to_owned();
+            let subject =
+                "a call of an entry point, or of a function that `pattern` calls (write two functions),".to_owned();
             return self.report(frame.module, node, &UnknownCall { subject });
         }
         let home = CodeLocation { module: function.module, function: Some(id) };
@@ -108,7 +109,7 @@ impl<'a> Flow<'a> {
         for (index, value) in called.positional.iter().enumerate() {
             match (by_position.get(index), &parameters.vararg) {
                 (Some(parameter), _) => self.put_local(id, parameter.name().as_str(), as_argument(value)),
-                (None, Some(vararg)) => self.put_variadic(home, id, vararg, value),
+                (None, Some(_)) => {}
                 // There is no such parameter, so Python will refuse the call.
                 (None, None) => {}
             }
@@ -128,8 +129,13 @@ impl<'a> Flow<'a> {
                 self.put_local(id, parameter.name().as_str(), as_argument(value));
             }
         }
-        for variadic in parameters.vararg.iter().chain(&parameters.kwarg) {
-            self.put_variadic(home, id, variadic, called.rest.as_ref().unwrap_or(&Value::Nothing));
+        let rest = called.rest.as_ref().unwrap_or(&Value::Nothing);
+        if let Some(variadic) = &parameters.vararg {
+            let extra = called.positional.iter().skip(by_position.len()).map(as_argument).collect();
+            self.put_extra(home, id, variadic, Some(extra).filter(|_| called.rest.is_none()), rest);
+        }
+        if let Some(variadic) = &parameters.kwarg {
+            self.put_variadic(home, id, variadic, rest);
         }
         self.result_of(id)
     }
@@ -138,6 +144,40 @@ impl<'a> Flow<'a> {
         let returned = self.function(id).returned.clone();
         // A stored result is the same object in each call.
         if self.cached.contains(&id) { returned.shared() } else { returned }
+    }
+
+    /// Joins the values that a call passes to a `*` parameter: a tuple, as long as all calls pass as many values. `None` stands for an
+    /// unknown number of values, all of which are `rest`.
+    pub(super) fn put_extra(
+        &mut self,
+        home: CodeLocation,
+        id: FunctionId,
+        parameter: &'a Parameter,
+        given: Option<Vec<Value>>,
+        rest: &Value,
+    ) {
+        let old = self.extra.get(&id).cloned();
+        let is_same = old.as_ref().is_none_or(|old| old.as_ref().map(Vec::len) == given.as_ref().map(Vec::len));
+        let mut values: Vec<Value> = given.iter().flatten().cloned().collect();
+        if is_same && given.is_some() {
+            for (value, before) in values.iter_mut().zip(old.into_iter().flatten().flatten()) {
+                *value = value.clone().join(before);
+            }
+            let tuple = Value::tuple(values.clone());
+            if tuple != Value::Mixed {
+                self.extra.insert(id, Some(values));
+                return self.put_local(id, parameter.name().as_str(), tuple);
+            }
+        } else {
+            values.extend(old.flatten().into_iter().flatten());
+        }
+        // A tuple and a container have no join, so the container takes the place of the tuple, once.
+        if self.extra.insert(id, None) != Some(None) {
+            self.functions[id.0].locals.insert(parameter.name().as_str(), Value::Nothing);
+        }
+        for value in values.iter().chain([rest]) {
+            self.put_variadic(home, id, parameter, value);
+        }
     }
 
     pub(super) fn put_variadic(&mut self, home: CodeLocation, id: FunctionId, parameter: &'a Parameter, value: &Value) {

@@ -91,7 +91,10 @@ impl<'a> Flow<'a> {
                 }
             },
             Value::Class(_) | Value::Record(_) => self.member(frame, &name_range, &owner, name),
+            // Settings of `triton.Config`.
+            Value::Plain if name == "kwargs" => self.dictionary(frame, &range, Value::Plain).shared(),
             Value::Tensor if api::TENSOR_ATTRIBUTES.contains(&name) => Value::Plain,
+            Value::LaunchArgument if api::ARGUMENT_ATTRIBUTES.contains(&name) => Value::Plain,
             Value::Tensor if api::TENSOR_VIEWS.contains(&name) => Value::Tensor,
             Value::Tensor => self.report(frame.module, &name_range, &TensorAttribute { subject: name.to_owned() }),
             Value::Plain | Value::Path(_) | Value::Tuple(_) if api::PLAIN_ATTRIBUTES.contains(&name) => Value::Plain,

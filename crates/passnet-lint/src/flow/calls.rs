@@ -10,11 +10,10 @@ use super::{
     api::{self, Api},
     arguments::Called,
     attributes::Access,
-    launches,
 };
 use crate::rules::{
-    ApiNotAllowed, DunderAccess, KernelLaunch, LaunchHook, SharedMutation, TensorAttribute, TensorRead,
-    UnknownAttribute, UnknownCall,
+    ApiNotAllowed, DunderAccess, KernelLaunch, SharedMutation, TensorAttribute, TensorRead, UnknownAttribute,
+    UnknownCall,
 };
 
 impl<'a> Flow<'a> {
@@ -124,6 +123,14 @@ impl<'a> Flow<'a> {
                 Some(Value::Plain)
             }
             Value::Plain if let Some(result) = self.text_call(frame, call, owner, name) => Some(result),
+            Value::Plain if name == "all_kwargs" && call.arguments.is_empty() => {
+                Some(self.dictionary(frame, call, Value::Plain))
+            }
+            Value::LaunchArgument if api::ARGUMENT_INSPECTIONS.contains(&name) => {
+                let called = self.eval_arguments(frame, &call.arguments);
+                self.check_plain_arguments(frame, call, &called, "passing it to a method");
+                Some(Value::Plain)
+            }
             Value::Items { sites, fresh } => Some(self.items_call(frame, call, sites, *fresh, name)),
             Value::Plain | Value::Tuple(_) | Value::LaunchArgument | Value::Kernel | Value::Functions(_) => {
                 let violation = UnknownAttribute { subject: name.to_owned(), owner: receiver.describe() };
@@ -243,27 +250,13 @@ impl<'a> Flow<'a> {
                 Value::Context
             }
             Api::Config => self.config(frame, call, &called),
+            Api::Broadcast => self.broadcast(frame, call, &called),
+            Api::Descriptor => self.descriptor(frame, call, &called),
+            Api::Allocator => self.allocator(frame, call, &called),
             Api::Native(_) | Api::Wrap | Api::Reduce | Api::Partial | Api::Replace | Api::Iterate | Api::NamedTuple => {
                 Value::Nothing
             }
         }
-    }
-
-    /// `triton.Config(...)`.
-    fn config(&mut self, frame: CodeLocation, call: &'a ExprCall, called: &Called) -> Value {
-        for keyword in &call.arguments.keywords {
-            let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
-            // Others, such as `pre_hook`, are functions that Triton would call at a launch.
-            let is_none = name == "pre_hook" && keyword.value.is_none_literal_expr();
-            if !launches::CONFIG_KEYWORDS.contains(&name) && !is_none {
-                self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
-            }
-        }
-        self.check_plain_arguments(frame, call, called, "a configuration");
-        if called.values().any(|value| self.holds_iterator(value)) {
-            self.report(frame.module, call, &LaunchHook { subject: "an iterator".to_owned() });
-        }
-        Value::Plain
     }
 
     /// Checks a function of `torch` that makes views of its first argument.
@@ -284,6 +277,17 @@ impl<'a> Flow<'a> {
         } else {
             Value::Tensor
         }
+    }
+
+    /// `torch.broadcast_tensors`, which makes a view of each argument.
+    fn broadcast(&mut self, frame: CodeLocation, call: &'a ExprCall, called: &Called) -> Value {
+        self.check_keywords(frame, call, &[], &[]);
+        for value in called.values().cloned().collect::<Vec<_>>() {
+            if !matches!(value, Value::Tensor | Value::Nothing | Value::Reported(_)) {
+                return self.unknown(frame, call, &value);
+            }
+        }
+        self.container(frame, call, Value::Tensor).shared()
     }
 
     /// Checks `torch.fx.wrap("name")` or `torch.fx.wrap(function)`.

@@ -17,6 +17,11 @@ impl<'a> Flow<'a> {
 
     /// Returns the result of a method of a constant text with constant arguments.
     pub(super) fn method_text(&self, frame: CodeLocation, call: &'a ExprCall, depth: usize) -> Option<String> {
+        if let (Some("textwrap.dedent"), [indented], []) =
+            (self.dotted(frame.module, &call.func).as_deref(), &*call.arguments.args, &*call.arguments.keywords)
+        {
+            return dedented(&self.text_within(frame, indented, depth)?);
+        }
         let method = call.func.as_attribute_expr()?;
         let receiver = self.text_within(frame, &method.value, depth)?;
         let text = |expr: &'a Expr| self.text_within(frame, expr, depth);
@@ -100,6 +105,25 @@ impl<'a> Flow<'a> {
         }
         values.next().is_none().then_some(out)
     }
+}
+
+/// Returns the text without the blanks and tabs that all of its lines begin with, as `textwrap.dedent` does; `None` for a text with other
+/// white space, which versions of Python treat differently.
+fn dedented(text: &str) -> Option<String> {
+    if text.contains(|character: char| character.is_whitespace() && !matches!(character, ' ' | '\t' | '\n'))
+        || text.contains(|character| ('\u{1c}'..='\u{1f}').contains(&character))
+    {
+        return None;
+    }
+    let body = |line: &str| line.trim_start_matches([' ', '\t']).len();
+    let lines = || text.split('\n').filter(|line| body(line) > 0);
+    let mut margin = lines().next().map_or("", |line| &line[..line.len() - body(line)]);
+    for line in lines() {
+        let common = margin.bytes().zip(line.bytes()).take_while(|(a, b)| a == b).count();
+        margin = &margin[..common];
+    }
+    let kept = |line: &str| if body(line) > 0 { line[margin.len()..].to_owned() } else { String::new() };
+    Some(text.split('\n').map(kept).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns the text that Python writes for a number; `None` for large integers, and for numbers with an exponent.

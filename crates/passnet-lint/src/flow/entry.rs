@@ -7,10 +7,8 @@ use ruff_text_size::TextRange;
 
 use super::{Body, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, arguments::Called};
 use crate::class::Receiver;
+use crate::lambda_entry::ENTRY_POINTS;
 use crate::rules::{EntryPoint, ReplacementArgs, ReplacementFunc};
-
-/// The functions that the evaluator calls by name.
-const ENTRY_POINTS: &[&str] = &["pattern", "replacement_args", "replacement_func"];
 
 impl<'a> Flow<'a> {
     /// Passes replacement functions the arguments that `replacement_args` passes: tensors for placeholders, plain values
@@ -19,9 +17,7 @@ impl<'a> Flow<'a> {
         for id in self.module_ids() {
             let Some(function) = self.entry(id, FunctionRole::ReplacementFunc) else { continue };
             let Some(returned) = single_return(function) else { continue };
-            let Some((ids, receiver)) = self.wrapper(id, returned).and_then(|value| self.wrapped(&value)) else {
-                continue;
-            };
+            let Some((_, ids, receiver)) = self.wrapper(id, returned) else { continue };
             let mut called = self
                 .entry(id, FunctionRole::ReplacementArgs)
                 .map_or_else(Called::default, |args| self.passed_on(id, args));
@@ -95,10 +91,15 @@ impl<'a> Flow<'a> {
             }
             let home = CodeLocation { module: self.function(id).module, function: Some(id) };
             for parameter in parameters.vararg.iter().chain(&parameters.kwarg) {
-                if self.function(id).locals.get(parameter.name().as_str()) == Some(&Value::Nothing) {
-                    self.put_variadic(home, id, parameter, &unknown);
-                    seeded = true;
+                if self.function(id).locals.get(parameter.name().as_str()) != Some(&Value::Nothing) {
+                    continue;
                 }
+                if parameters.vararg.as_ref() == Some(parameter) {
+                    self.put_extra(home, id, parameter, None, &unknown);
+                } else {
+                    self.put_variadic(home, id, parameter, &unknown);
+                }
+                seeded = true;
             }
         }
         seeded
@@ -160,9 +161,8 @@ impl<'a> Flow<'a> {
             }
             _ => format!("`{}`", self.source(id).slice(returned)),
         };
-        let wrapper = self.wrapper(id, returned).unwrap_or(Value::Nothing);
-        let is_wrapper = self.wrapped(&wrapper).is_some_and(|(ids, _)| {
-            ids.iter().all(|id| self.function(*id).role == FunctionRole::Host) && self.is_lasting(&wrapper)
+        let is_wrapper = self.wrapper(id, returned).is_some_and(|(kept, ids, _)| {
+            ids.iter().all(|id| self.function(*id).role == FunctionRole::Host) && self.is_lasting(&kept)
         });
         if !is_wrapper || !def.parameters.is_empty() {
             let subject = if is_wrapper { "parameters of its own".to_owned() } else { shown() };
@@ -170,40 +170,49 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns the value that `replacement_func` returns, if it is a name of this file or of another one: `fused`,
-    /// `helper.fused`.
-    fn wrapper(&self, id: ModuleId, returned: &Expr) -> Option<Value> {
+    /// Returns what `replacement_func` returns, if it is a name of this file or of another one, or a method: `fused`, `helper.fused`,
+    /// `Fused.run`. The result is the value that outlives calls, the functions that a call runs, and the instance or class that they get.
+    fn wrapper(&self, id: ModuleId, returned: &Expr) -> Option<(Value, BTreeSet<FunctionId>, Option<Value>)> {
         match returned {
-            Expr::Name(name) => self.module_name(id, name.id.as_str()),
-            Expr::Attribute(attribute) => match self.module_name(id, attribute.value.as_name_expr()?.id.as_str())? {
-                Value::Module(module) => self.module_name(module, attribute.attr.as_str()),
-                // A method that gets an instance or a class is a new object each time; a static method is not.
-                Value::Class(class) => match self.classes[class.0].methods.get(attribute.attr.as_str())? {
-                    (function, Receiver::Nothing) => Some(Value::function(*function)),
-                    _ => None,
-                },
-                _ => None,
-            },
+            Expr::Name(name) => self.wrapped(self.module_name(id, name.id.as_str())?),
+            Expr::Attribute(attribute) => {
+                let owner = self.module_name(id, attribute.value.as_name_expr()?.id.as_str())?;
+                match owner {
+                    Value::Module(module) => self.wrapped(self.module_name(module, attribute.attr.as_str())?),
+                    // `__init__` would assign to attributes of the instance in each call.
+                    _ if attribute.attr.starts_with("__") => None,
+                    _ => self.method(owner, attribute.attr.as_str()),
+                }
+            }
             _ => None,
         }
     }
 
-    /// Returns the functions that a call of a wrapper runs, and the instance that they get, if the wrapper is one.
-    fn wrapped(&self, wrapper: &Value) -> Option<(BTreeSet<FunctionId>, Option<Value>)> {
-        match wrapper {
-            Value::Functions(ids) => Some((ids.clone(), None)),
-            Value::Record(class) => {
-                let (function, receiver) = self.classes[class.0].methods.get(self.called_method(wrapper))?;
-                let given = match receiver {
-                    Receiver::Instance => Some(wrapper.clone()),
-                    Receiver::Class => Some(Value::Class(*class)),
-                    Receiver::Nothing => None,
-                    Receiver::Property => return None,
-                };
-                Some(([*function].into(), given))
+    fn wrapped(&self, wrapper: Value) -> Option<(Value, BTreeSet<FunctionId>, Option<Value>)> {
+        match &wrapper {
+            Value::Functions(ids) => {
+                let ids = ids.clone();
+                Some((wrapper, ids, None))
+            }
+            Value::Record(_) => {
+                let name = self.called_method(&wrapper);
+                self.method(wrapper, name)
             }
             _ => None,
         }
+    }
+
+    /// Returns a method of an instance or a class, which gets the instance or the class.
+    fn method(&self, owner: Value, name: &str) -> Option<(Value, BTreeSet<FunctionId>, Option<Value>)> {
+        let (Value::Class(class) | Value::Record(class)) = owner else { return None };
+        let (function, receiver) = self.classes[class.0].methods.get(name)?;
+        let given = match (receiver, &owner) {
+            (Receiver::Instance, Value::Record(_)) => Some(owner.clone()),
+            (Receiver::Class, _) => Some(Value::Class(class)),
+            (Receiver::Nothing, _) => None,
+            _ => return None,
+        };
+        Some((owner, [*function].into(), given))
     }
 
     fn check_passed_on(&mut self, id: ModuleId, def: &'a StmtFunctionDef, expr: &'a Expr) {

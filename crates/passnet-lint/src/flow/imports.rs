@@ -47,7 +47,9 @@ const STANDARD_NAMES: &[(&str, &[&str])] = &[
     ("dataclasses", &["dataclass", "field", "replace"]),
     ("enum", &["Enum", "Flag", "IntEnum", "IntFlag", "StrEnum", "auto", "unique"]),
     ("functools", &["cache", "lru_cache", "partial", "reduce", "wraps"]),
+    ("textwrap", &["dedent"]),
     ("triton.runtime", &["driver"]),
+    ("triton.tools.tensor_descriptor", &["TensorDescriptor"]),
 ];
 
 /// Returns whether a pass may import this name from an importable module. Its use is checked separately.

@@ -6,15 +6,17 @@ use ruff_text_size::Ranged;
 use super::{CodeLocation, Flow, Value, arguments::Called};
 use crate::rules::KernelLaunch;
 
-/// Settings of `triton.Config` that are plain data.
-pub(super) const CONFIG_KEYWORDS: &[&str] = &["kwargs", "maxnreg", "num_ctas", "num_stages", "num_warps"];
-
 /// Settings of `triton.autotune` that are plain data.
-pub(super) const AUTOTUNE_KEYWORDS: &[&str] = &["configs", "key", "rep", "reset_to_zero", "restore_value", "warmup"];
+pub(super) const AUTOTUNE_KEYWORDS: &[&str] =
+    &["configs", "key", "prune_configs_by", "rep", "reset_to_zero", "restore_value", "warmup"];
 
 /// Settings of `triton.jit` that are plain data.
 pub(super) const JIT_KEYWORDS: &[&str] =
     &["debug", "do_not_specialize", "do_not_specialize_on_alignment", "noinline", "version"];
+
+/// Options of a launch that are no data of the kernel: among them, files that the compiler would read.
+const REFUSED_OPTIONS: &[&str] =
+    &["extern_libs", "grid", "ir_override", "launch_metadata", "pre_hook", "ptx_options", "stream", "warmup"];
 
 impl<'a> Flow<'a> {
     /// Checks `kernel[grid](...)`.
@@ -22,7 +24,15 @@ impl<'a> Flow<'a> {
         let called = self.eval_arguments(frame, &call.arguments);
         for value in called.values().cloned().collect::<Vec<_>>() {
             let fit = self.all_parts(&value, &mut |part| {
-                matches!(part, Value::Nothing | Value::Plain | Value::LaunchArgument | Value::Tensor | Value::Kernel)
+                matches!(
+                    part,
+                    Value::Nothing
+                        | Value::Plain
+                        | Value::LaunchArgument
+                        | Value::Tensor
+                        | Value::Descriptor
+                        | Value::Kernel
+                )
             });
             if !fit {
                 let subject = format!("{} is passed to a kernel", value.describe());
@@ -30,11 +40,7 @@ impl<'a> Flow<'a> {
             }
         }
         for keyword in &call.arguments.keywords {
-            if keyword
-                .arg
-                .as_ref()
-                .is_some_and(|name| matches!(name.as_str(), "grid" | "warmup" | "stream" | "pre_hook"))
-            {
+            if keyword.arg.as_ref().is_some_and(|name| REFUSED_OPTIONS.contains(&name.as_str())) {
                 let subject =
                     "launch options other than num_warps, num_stages and num_ctas are not available".to_owned();
                 self.report(frame.module, keyword, &KernelLaunch { subject });
@@ -76,6 +82,9 @@ impl<'a> Flow<'a> {
             if let Some(first) = function.parameters.and_then(|parameters| parameters.args.first()) {
                 let site = self.site(home, first, Value::LaunchArgument);
                 self.put_local(*id, first.name().as_str(), Value::fresh(site).shared());
+            } else if let Some(variadic) = function.parameters.and_then(|parameters| parameters.vararg.as_deref()) {
+                let site = self.site(frame, node, Value::LaunchArgument);
+                self.put_extra(home, *id, variadic, None, &Value::fresh(site).shared());
             }
             // Called without arguments, because the first parameter has its value already.
             let returned = self.bind_call(frame, node, *id, &Called::default());

@@ -1,6 +1,6 @@
 //! Statements of modules and host functions.
 
-use ruff_python_ast::{Expr, Operator, Pattern, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtMatch, StmtWith};
+use ruff_python_ast::{Expr, Operator, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtWith};
 use ruff_text_size::Ranged;
 
 use super::{
@@ -139,45 +139,6 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Runs all cases, because the value of the subject is not followed. It has to be plain: the patterns compare it.
-    fn run_match(&mut self, frame: CodeLocation, stmt: &'a StmtMatch) {
-        let subject = self.eval(frame, &stmt.subject);
-        self.require_plain(frame, &*stmt.subject, &subject, "matching it");
-        let subject = subject.shared();
-        for case in &stmt.cases {
-            self.run_pattern(frame, &case.pattern, &subject);
-            if let Some(guard) = &case.guard {
-                self.condition(frame, guard);
-            }
-            self.run_block(frame, &case.body);
-        }
-    }
-
-    fn run_pattern(&mut self, frame: CodeLocation, pattern: &'a Pattern, subject: &Value) {
-        match pattern {
-            Pattern::MatchSingleton(_) => {}
-            Pattern::MatchValue(value) => self.plain(frame, &value.value, "matching it"),
-            Pattern::MatchSequence(parts) => {
-                let element = self.element(frame, pattern, subject.clone());
-                parts.patterns.iter().for_each(|part| self.run_pattern(frame, part, &element));
-            }
-            Pattern::MatchOr(parts) => parts.patterns.iter().for_each(|part| self.run_pattern(frame, part, subject)),
-            Pattern::MatchStar(star) => {
-                let rest = self.container(frame, star, subject.clone());
-                star.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), rest.clone()));
-            }
-            Pattern::MatchAs(bound) => {
-                bound.pattern.iter().for_each(|inner| self.run_pattern(frame, inner, subject));
-                bound.name.iter().for_each(|name| self.bind_name(frame, name.as_str(), subject.clone()));
-            }
-            // These call methods of the subject's class or of a class of the pattern.
-            Pattern::MatchMapping(_) | Pattern::MatchClass(_) => {
-                let subject = "a pattern with a class or a dictionary".to_owned();
-                self.report(frame.module, pattern, &StatementNotAllowed { subject });
-            }
-        }
-    }
-
     fn run_for(&mut self, frame: CodeLocation, stmt: &'a StmtFor) {
         let iterated = self.eval(frame, &stmt.iter);
         let element = self.element(frame, &*stmt.iter, iterated);
@@ -271,6 +232,23 @@ impl<'a> Flow<'a> {
             Value::Tuple(elements) if elements.len() == targets.len() && !targets.iter().any(Expr::is_starred_expr) => {
                 for (target, element) in targets.iter().zip(elements) {
                     self.bind(frame, target, element);
+                }
+            }
+            // `*tensors, route = args`
+            Value::Tuple(elements)
+                if elements.len() + 1 >= targets.len()
+                    && targets.iter().filter(|target| target.is_starred_expr()).count() == 1 =>
+            {
+                let before = targets.iter().take_while(|target| !target.is_starred_expr()).count();
+                let after = targets.len() - before - 1;
+                let end = elements.len() - after;
+                let middle = elements[before..end].iter().cloned().fold(Value::Nothing, Value::join);
+                for (target, element) in targets[..before].iter().zip(&elements) {
+                    self.bind(frame, target, element.clone());
+                }
+                self.bind(frame, &targets[before], middle);
+                for (target, element) in targets[before + 1..].iter().zip(&elements[end..]) {
+                    self.bind(frame, target, element.clone());
                 }
             }
             // The length or the positions are unknown, so each target may get any element.

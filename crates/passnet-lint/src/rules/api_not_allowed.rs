@@ -43,6 +43,17 @@ fn advice(path: &str) -> &'static str {
         "torch.inference_mode" | "torch.set_grad_enabled" | "torch.is_grad_enabled" => {
             "; write `with torch.no_grad():`, or nothing, because passes run without gradients"
         }
+        "torch.cuda.stream" | "torch.cuda.Stream" | "torch.cuda.set_stream" => {
+            "; leave it out, because launches use the current stream, which the referee measures"
+        }
+        "torch.cuda.synchronize" | "torch.cuda.empty_cache" => {
+            "; leave it out, because the referee waits for the device"
+        }
+        "torch.set_float32_matmul_precision" => "; pass `input_precision` to `tl.dot`",
+        _ if path.starts_with("torch.backends.") => {
+            "; pass the setting to the kernel, e.g. `input_precision` of `tl.dot`"
+        }
+        _ if path.starts_with("torch.library.") => "; define the wrapper as a plain function",
         _ if path.starts_with("torch.autograd.function.FunctionCtx") => "; a pass has no backward, so leave it out",
         _ => "",
     }

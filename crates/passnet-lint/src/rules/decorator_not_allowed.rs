@@ -46,7 +46,11 @@ impl DecoratorNotAllowed {
 
     /// The use of something in a function whose results are stored.
     pub(crate) fn stores(subject: impl std::fmt::Display) -> Self {
-        Self { message: format!("{subject} in a function under `functools.cache`, which keeps results between calls") }
+        Self {
+            message: format!(
+                "{subject} in a function whose results are kept between calls (under `functools.cache`, or in `prune_configs_by`)"
+            ),
+        }
     }
 }
 

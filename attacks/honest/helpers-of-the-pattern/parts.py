@@ -1,0 +1,5 @@
+import torch
+
+
+def activation(x, inplace=False):
+    return torch.nn.functional.relu(x, inplace=inplace)
