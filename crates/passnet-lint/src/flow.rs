@@ -26,6 +26,7 @@ mod lasting;
 mod launches;
 mod matches;
 mod modules;
+mod named;
 mod names;
 mod natives;
 mod partials;
@@ -143,6 +144,8 @@ pub(super) struct Flow<'a> {
     cached: BTreeSet<FunctionId>,
     /// Functions that may only compute plain values from plain values, because a function that is cached calls them.
     pure: BTreeSet<FunctionId>,
+    /// Keys of dictionaries, if all are names in the text.
+    keys: BTreeMap<SiteId, Option<BTreeSet<&'a str>>>,
     /// Functions that `triton.set_allocator` gets.
     allocators: BTreeSet<FunctionId>,
     /// Values of `*` parameters by position, as long as all calls pass as many.
@@ -184,6 +187,7 @@ impl<'a> Flow<'a> {
             cached: BTreeSet::new(),
             pure: BTreeSet::new(),
             traced: BTreeSet::new(),
+            keys: BTreeMap::new(),
             allocators: BTreeSet::new(),
             extra: BTreeMap::new(),
             copies: Vec::new(),

@@ -324,7 +324,9 @@ impl<'a> Flow<'a> {
             let given = called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>();
             let joined =
                 given.into_iter().fold(keywords, |joined, value| joined.join(self.entries(frame, call, value)));
-            return self.dictionary(frame, call, joined);
+            let made = self.dictionary(frame, call, joined);
+            self.note_call(&made, call);
+            return made;
         }
         let mut elements = Vec::new();
         for value in called.positional.iter().chain(&called.rest).cloned().collect::<Vec<_>>() {
@@ -375,6 +377,11 @@ impl<'a> Flow<'a> {
     fn check_keywords(&mut self, frame: CodeLocation, call: &'a ExprCall, allowed: &[&str], more: &[&str]) {
         for keyword in &call.arguments.keywords {
             let Some(name) = keyword.arg.as_ref().map(|name| name.as_str()) else {
+                let given = self.eval(frame, &keyword.value);
+                let is_allowed = |name: &&str| allowed.contains(name) || more.contains(name);
+                if self.known_keys(&given).is_some_and(|keys| keys.iter().all(is_allowed)) {
+                    continue;
+                }
                 let shown = self.source(frame.module).slice(keyword);
                 let subject = format!("`{shown}` in a call of PyTorch (write each argument with its name)");
                 self.report(frame.module, keyword, &UnknownCall { subject });

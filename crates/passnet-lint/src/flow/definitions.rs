@@ -302,10 +302,9 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, keyword, &LaunchHook { subject: name.to_owned() });
             }
         }
-        let pruning = call.arguments.find_keyword("prune_configs_by").map(|keyword| &keyword.value);
-        pruning.into_iter().for_each(|expr| self.run_pruning(frame, expr));
+        let pruning = self.run_pruning(frame, call);
         let values = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
-        for expr in values.filter(|expr| pruning.is_none_or(|pruning| !std::ptr::eq(pruning, *expr))) {
+        for expr in values.filter(|expr| pruning != Some(*expr)) {
             let value = self.eval(frame, expr);
             if path == "triton.heuristics" {
                 self.run_heuristics(frame, expr, &value);

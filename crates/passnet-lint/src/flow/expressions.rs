@@ -80,7 +80,9 @@ impl<'a> Flow<'a> {
                     };
                     joined = joined.join(value);
                 }
-                self.dictionary(frame, expr, joined)
+                let made = self.dictionary(frame, expr, joined);
+                self.note_display(&made, dict);
+                made
             }
             Expr::ListComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
             Expr::SetComp(comp) => {

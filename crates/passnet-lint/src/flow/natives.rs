@@ -12,8 +12,8 @@ use crate::{
 impl<'a> Flow<'a> {
     /// Checks `passnet.kernels.cpp(...)` or `passnet.kernels.cuda(...)` at module level. Sources have to be constant texts, and are scanned.
     pub(super) fn native_call(&mut self, frame: CodeLocation, call: &'a ExprCall, language: NativeLanguage) -> Value {
-        if frame.function.is_some() {
-            let subject = "a call inside a function".to_owned();
+        if frame.function.is_some() && !self.is_late_constant(frame) {
+            let subject = "a call inside a function (call it at module level)".to_owned();
             return self.report(frame.module, call, &NativeSource { subject });
         }
         let source = call.arguments.find_argument_value("source", 0);

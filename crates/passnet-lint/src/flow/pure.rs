@@ -4,6 +4,8 @@
 //! alone: then the stored result is what the function would return. So a cached function, and all functions that it calls, may not
 //! allocate, launch, or ask for anything that changes between calls.
 
+use std::collections::BTreeSet;
+
 use ruff_text_size::Ranged;
 
 use super::{
@@ -11,7 +13,7 @@ use super::{
     api::{self, Api},
     arguments::Called,
 };
-use crate::rules::DecoratorNotAllowed;
+use crate::{ids::ClassId, rules::DecoratorNotAllowed};
 
 impl Flow<'_> {
     /// Returns whether code belongs to a function that may only compute plain values.
@@ -25,9 +27,19 @@ impl Flow<'_> {
             kind,
             Api::Constant | Api::Compute | Api::Iterate | Api::Reduce | Api::Partial | Api::Config | Api::NamedTuple
         );
-        if self.is_pure(frame) && (!computes || api::MOMENTARY.contains(&path)) {
+        let is_constant = matches!(kind, Api::Native(_)) && self.is_late_constant(frame);
+        if self.is_pure(frame) && !is_constant && (!computes || api::MOMENTARY.contains(&path)) {
             self.report_impure(frame, node, &format!("`{path}`"));
         }
+    }
+
+    /// Returns whether code belongs to a cached function without arguments and variables of its own. A kernel that it compiles from a constant
+    /// text is the same one as at module level.
+    pub(super) fn is_late_constant(&self, frame: CodeLocation) -> bool {
+        frame.function.is_some_and(|id| {
+            let function = self.function(id);
+            self.cached.contains(&id) && function.parent.is_none() && function.locals.is_empty()
+        })
     }
 
     pub(super) fn report_impure(&mut self, frame: CodeLocation, node: &impl Ranged, subject: &str) -> Value {
@@ -60,13 +72,27 @@ impl Flow<'_> {
         if !frame.function.is_some_and(|id| self.cached.contains(&id)) {
             return;
         }
+        if *value == Value::Native && self.is_late_constant(frame) {
+            return;
+        }
         if !self.has_plain_parts(value) || self.holds_iterator(value) {
             self.report_impure(frame, node, &format!("{} as a result", value.describe()));
         }
     }
 
+    /// Returns whether a value consists of plain data. Nothing changes the fields of an instance.
     fn has_plain_parts(&self, value: &Value) -> bool {
-        self.all_parts(value, &mut |part| matches!(part, Value::Nothing | Value::Plain))
+        self.consists_of_plain(value, &mut BTreeSet::new())
+    }
+
+    fn consists_of_plain(&self, value: &Value, seen: &mut BTreeSet<ClassId>) -> bool {
+        self.all_parts(value, &mut |part| match part {
+            Value::Nothing | Value::Plain => true,
+            Value::Record(class) => {
+                !seen.insert(*class) || self.held_by(*class).all(|held| self.consists_of_plain(held, seen))
+            }
+            _ => false,
+        })
     }
 
     /// Checks that a directory which asks for the alignment of an address calls no method that may copy. The interception layer,

@@ -1,5 +1,7 @@
 //! Statements of modules and host functions.
 
+use std::collections::BTreeSet;
+
 use ruff_python_ast::{Expr, Operator, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtWith};
 use ruff_text_size::Ranged;
 
@@ -282,6 +284,7 @@ impl<'a> Flow<'a> {
         match container {
             Value::Items { sites, fresh: true } => {
                 for site in sites {
+                    self.forget_keys(*site);
                     self.put(*site, value.clone());
                 }
             }
@@ -292,7 +295,14 @@ impl<'a> Flow<'a> {
             // A container from elsewhere outlives the call, so a change could carry data to the next call.
             _ => {
                 let subject = format!("assignment into {}", container.describe());
-                self.report(frame.module, node, &SharedMutation { subject });
+                let reported = self.report(frame.module, node, &SharedMutation { subject });
+                // A container that only this assignment fills has no other values, and their absence would be a second finding.
+                let sites = if let Value::Items { sites, .. } = container { sites.clone() } else { BTreeSet::new() };
+                for site in sites {
+                    if self.heap[site.0] == Value::Nothing {
+                        self.put(site, reported.clone());
+                    }
+                }
             }
         }
     }

@@ -55,12 +55,13 @@ impl<'a> Flow<'a> {
     }
 
     /// Checks `prune_configs_by={"early_config_prune": f, "perf_model": g, "top_k": n}`. Triton calls `f` with the configurations and a
-    /// launch's arguments, and `g` with a launch's arguments and settings, once for each key of the tuner.
-    pub(super) fn run_pruning(&mut self, frame: CodeLocation, expr: &'a Expr) {
+    /// launch's arguments, and `g` with a launch's arguments and settings, once for each key of the tuner. Returns the setting.
+    pub(super) fn run_pruning(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Option<&'a Expr> {
+        let expr = &call.arguments.find_keyword("prune_configs_by")?.value;
         let Expr::Dict(dict) = self.constant(frame, expr) else {
             let subject = self.source(frame.module).slice(expr).to_owned();
             self.report(frame.module, expr, &LaunchHook { subject });
-            return;
+            return Some(expr);
         };
         for item in &dict.items {
             let key = item.key.as_ref().and_then(|key| key.as_string_literal_expr()).map(|text| text.value.to_str());
@@ -80,6 +81,7 @@ impl<'a> Flow<'a> {
                 self.report(frame.module, item, &LaunchHook { subject: "an iterator".to_owned() });
             }
         }
+        Some(expr)
     }
 
     fn call_pruning(

@@ -37,6 +37,8 @@ impl Violation for ApiNotAllowed {
     }
 }
 
+const UNSUPPORTED: &str = "; compute in a kernel, and raise `ValueError` for tensors that the kernel does not support";
+
 /// Returns what to write instead of functions that ordinary code often calls.
 fn advice(path: &str) -> &'static str {
     match path {
@@ -53,6 +55,10 @@ fn advice(path: &str) -> &'static str {
         _ if path.starts_with("torch.backends.") => {
             "; pass the setting to the kernel, e.g. `input_precision` of `tl.dot`"
         }
+        "torch.add" | "torch.addmm" | "torch.bmm" | "torch.cat" | "torch.clone" | "torch.exp" | "torch.matmul"
+        | "torch.mean" | "torch.mm" | "torch.mul" | "torch.relu" | "torch.sigmoid" | "torch.softmax" | "torch.sum"
+        | "torch.tanh" | "torch.where" => UNSUPPORTED,
+        _ if path.starts_with("torch.nn.functional.") => UNSUPPORTED,
         _ if path.starts_with("torch.library.") => "; define the wrapper as a plain function",
         _ if path.starts_with("torch.autograd.function.FunctionCtx") => "; a pass has no backward, so leave it out",
         _ => "",

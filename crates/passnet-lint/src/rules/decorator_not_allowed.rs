@@ -33,7 +33,13 @@ impl DecoratorNotAllowed {
     /// A decorator, as written, that is not on the list.
     pub(crate) fn unknown(subject: impl std::fmt::Display) -> Self {
         let subject = subject.to_string();
-        let advice = if subject.contains("inference_mode") { "; write `torch.no_grad()`" } else { "" };
+        let advice = match &*subject {
+            known if known.contains("inference_mode") => "; write `torch.no_grad()`",
+            known if known.contains("constexpr_function") => "; write a `@triton.jit` function",
+            known if known.contains("torch.compile") || known.contains("torch.jit") => "; compute in a kernel",
+            known if known.contains("custom_op") => "; leave it out",
+            _ => "",
+        };
         Self { message: format!("decorator `{subject}` is not allowed{advice}") }
     }
 

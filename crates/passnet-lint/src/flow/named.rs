@@ -1,0 +1,43 @@
+//! Dictionaries whose keys are names in the text, such as `options = {"dtype": x.dtype}` for `torch.empty(n, **options)`.
+
+use std::collections::BTreeSet;
+
+use ruff_python_ast::{Expr, ExprCall, ExprDict};
+
+use super::{Flow, SiteId, Value};
+
+impl<'a> Flow<'a> {
+    /// Notes the keys of a dictionary that a display makes.
+    pub(super) fn note_display(&mut self, made: &Value, dict: &'a ExprDict) {
+        let literal = |key: &'a Option<Expr>| Some(key.as_ref()?.as_string_literal_expr()?.value.to_str());
+        self.note_keys(made, dict.items.iter().map(|item| literal(&item.key)).collect());
+    }
+
+    /// Notes the keys of a dictionary that `dict(name=value)` makes.
+    pub(super) fn note_call(&mut self, made: &Value, call: &'a ExprCall) {
+        let named = call.arguments.keywords.iter().map(|keyword| Some(keyword.arg.as_ref()?.as_str())).collect();
+        self.note_keys(made, if call.arguments.args.is_empty() { named } else { None });
+    }
+
+    fn note_keys(&mut self, made: &Value, keys: Option<BTreeSet<&'a str>>) {
+        let Value::Items { sites, .. } = made else { return };
+        for site in sites {
+            self.keys.entry(*site).or_insert_with(|| keys.clone());
+        }
+    }
+
+    /// Notes that a container may have other keys.
+    pub(super) fn forget_keys(&mut self, site: SiteId) {
+        self.keys.insert(site, None);
+    }
+
+    /// Returns the keys that a dictionary may have, if all are known.
+    pub(super) fn known_keys(&self, value: &Value) -> Option<BTreeSet<&'a str>> {
+        let Value::Items { sites, .. } = value else { return None };
+        let mut known = BTreeSet::new();
+        for site in sites {
+            known.extend(self.keys.get(site)?.as_ref()?);
+        }
+        Some(known)
+    }
+}
