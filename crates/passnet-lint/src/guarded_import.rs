@@ -8,15 +8,24 @@
 //!     triton, HAS_TRITON = None, False    # or two assignments
 //! ```
 //!
+//! A handler may also import the same functions of the device from another place, as versions of Triton have them in different ones.
+//!
 //! All modules that a pass may import are installed, so the handler never runs. If it did, its names would have other constants, or it would
 //! raise an exception again.
 
-use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtTry, Suite};
+use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtImportFrom, StmtTry, Suite};
 
 use crate::importable::bound_name;
 
 /// Exceptions that a handler may raise.
 const ERRORS: &[&str] = &["Exception", "ImportError", "ModuleNotFoundError", "RuntimeError"];
+
+/// Modules with functions of the device.
+const LIBRARIES: &[&str] = &["triton.language.extra.cuda.libdevice", "triton.language.extra.libdevice"];
+
+/// Functions of the device that `triton.language.math` has, too.
+const MATH: &[&str] =
+    &["abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log2", "pow", "rsqrt", "sin", "sqrt", "tanh"];
 
 /// Replaces each `try` statement that only guards imports with its imports and assignments.
 pub(crate) fn without_guards(body: Suite) -> Suite {
@@ -41,9 +50,11 @@ fn is_guarded_import(stmt: &StmtTry) -> bool {
     let is_harmless = |ExceptHandler::ExceptHandler(handler): &ExceptHandler| {
         handler.type_.as_deref().is_none_or(is_names)
             && handler.body.iter().all(|stmt| {
+                let is_other_place = imports.len() == 1 && is_other_place(imports[0], stmt);
                 let error = handler.name.as_ref().map(|name| name.as_str());
                 stmt.is_pass_stmt()
                     || raises_text(stmt, error)
+                    || is_other_place
                     || constant_names(stmt).is_some_and(|assigned| assigned.iter().all(|name| names.contains(name)))
             })
     };
@@ -64,6 +75,31 @@ fn raises_text(stmt: &Stmt, error: Option<&str>) -> bool {
         other => other.is_none_literal_expr(),
     };
     raise.exc.as_deref().is_none_or(is_harmless) && raise.cause.as_deref().is_none_or(is_harmless)
+}
+
+/// Returns whether two statements import functions of the device of the same names. A kernel may use these functions, host code may not, so
+/// it does not matter which statement binds the names.
+fn is_other_place(first: &Stmt, second: &Stmt) -> bool {
+    let (Stmt::ImportFrom(first), Stmt::ImportFrom(second)) = (first, second) else { return false };
+    let all_of_device = |import: &StmtImportFrom| {
+        import.level == 0
+            && import.module.as_ref().is_some_and(|module| {
+                let is_math = |name: &str| module.as_str() == "triton.language.math" && MATH.contains(&name);
+                let is_library = |name: &str| {
+                    LIBRARIES.contains(&module.as_str()) && !matches!(name, "*" | "core" | "extern" | "builtins")
+                };
+                let is_module = |name: &str| {
+                    matches!(module.as_str(), "triton.language.extra" | "triton.language.extra.cuda")
+                        && name == "libdevice"
+                };
+                let names = import.names.iter().map(|alias| alias.name.as_str());
+                names.into_iter().all(|name| is_math(name) || is_library(name) || is_module(name))
+            })
+    };
+    let pairs = |import: &StmtImportFrom| {
+        import.names.iter().map(|alias| (alias.name.to_string(), bound_name(alias).to_owned())).collect::<Vec<_>>()
+    };
+    all_of_device(first) && all_of_device(second) && pairs(first) == pairs(second)
 }
 
 fn is_import(stmt: &Stmt) -> bool {

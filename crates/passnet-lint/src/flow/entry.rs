@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, Operator, Stmt, StmtFunctionDef, UnaryOp};
 use ruff_text_size::TextRange;
 
 use super::{Body, CodeLocation, Flow, FunctionId, FunctionRole, ModuleId, Value, api, arguments::Called};
@@ -232,7 +232,19 @@ impl<'a> Flow<'a> {
     /// Returns whether an expression is a literal, or the name of a module-level constant.
     fn is_literal(&self, id: ModuleId, expr: &Expr) -> bool {
         match expr {
-            Expr::UnaryOp(unary) => unary.operand.is_number_literal_expr(),
+            // The name of a constant may be that of a parameter, and an operator on it would compute in the graph.
+            Expr::UnaryOp(unary) => {
+                is_number(expr) || unary.operand.is_call_expr() && self.is_literal(id, &unary.operand)
+            }
+            // Powers and shifts can be very large.
+            Expr::BinOp(_) => is_number(expr),
+            // `float("inf")`
+            Expr::Call(call) => {
+                call.arguments.keywords.is_empty()
+                    && matches!(&*call.arguments.args, [Expr::StringLiteral(_)])
+                    && call.func.as_name_expr().is_some_and(|name| name.id.as_str() == "float")
+                    && self.module_name(id, "float").is_none()
+            }
             // `torch.bfloat16` and other constants of modules.
             Expr::Attribute(_) => self.dotted(id, expr).is_some_and(|path| api::api(&path) == Some(api::Api::Constant)),
             Expr::Name(name) => match self.module_name(id, name.id.as_str()) {
@@ -266,6 +278,22 @@ fn single_return(def: &StmtFunctionDef) -> Option<&Expr> {
     let [named @ .., Stmt::Return(stmt)] = body else { return None };
     let names_literals = named.iter().all(|stmt| named_literal(stmt).is_some_and(|name| !is_parameter(def, name)));
     if names_literals { stmt.value.as_deref() } else { None }
+}
+
+/// Returns whether an expression is a number: a literal, or arithmetic on literals.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::NumberLiteral(_) => true,
+        Expr::UnaryOp(unary) => unary.op != UnaryOp::Not && is_number(&unary.operand),
+        Expr::BinOp(binary) => {
+            let is_small = matches!(
+                binary.op,
+                Operator::Add | Operator::Div | Operator::FloorDiv | Operator::Mod | Operator::Mult | Operator::Sub
+            );
+            is_small && is_number(&binary.left) && is_number(&binary.right)
+        }
+        _ => false,
+    }
 }
 
 /// Returns the name that a statement binds to a literal.

@@ -2,7 +2,8 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Rejects `try`, except at module level around imports, if the handlers only assign constants.
+/// Rejects `try`, except at module level around imports, if the handlers only assign constants, raise an exception, or import the same
+/// functions of libdevice from another place.
 ///
 /// ## Why
 ///
@@ -31,6 +32,6 @@ impl Violation for ExceptionHandler {
     const HELP: &'static str = "test dtype, shape or device with `if` instead";
 
     fn message(&self) -> String {
-        "a pass may not catch exceptions".to_owned()
+        "a pass may not catch exceptions; around imports, handlers may assign constants or raise".to_owned()
     }
 }

@@ -37,6 +37,7 @@ impl Violation for NativeCall {
     fn message(&self) -> String {
         let instead = match self.subject.as_str() {
             "throw" | "try" | "catch" => ": return early, and check sizes in the replacement function",
+            "printf()" | "std::printf()" | "fprintf()" | "puts()" => ": leave it out, because a kernel prints nothing",
             _ => "",
         };
         format!("`{}` is not allowed in a native kernel{instead}", self.subject)

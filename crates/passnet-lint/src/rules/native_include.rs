@@ -33,6 +33,24 @@ impl Violation for NativeInclude {
         "include only headers of the standard library, without streams, files and threads, and of intrinsics";
 
     fn message(&self) -> String {
-        format!("`{}` is not allowed in a native kernel", self.subject)
+        format!("`{}` is not allowed in a native kernel{}", self.subject, advice(&self.subject))
     }
+}
+
+/// Returns what to write instead of directives that ordinary code often has.
+fn advice(directive: &str) -> &'static str {
+    let has = |words: &[&str]| words.iter().any(|word| directive.contains(word));
+    if directive.contains("pragma") {
+        return "; leave it out, because C++ is compiled with `-O3 -march=native`";
+    }
+    if has(&["torch/", "ATen/", "pybind11", "Python.h", "c10/"]) {
+        return "; a kernel gets pointers and sizes, and the wrapper allocates";
+    }
+    if has(&["<thread>", "<mutex>", "<future>", "<execution>", "<condition_variable>"]) {
+        return "; for threads, write `parallel int64_t begin, int64_t end` in the signature, or `#pragma omp`";
+    }
+    if has(&["<iostream>", "<fstream>", "<sstream>", "<chrono>"]) {
+        return "; a kernel neither prints nor reads files and clocks";
+    }
+    ""
 }
