@@ -146,6 +146,8 @@ pub(super) struct Flow<'a> {
     pure: BTreeSet<FunctionId>,
     /// Keys of dictionaries, if all are names in the text.
     keys: BTreeMap<SiteId, Option<BTreeSet<&'a str>>>,
+    /// Containers that are changed after they were made.
+    altered: BTreeSet<SiteId>,
     /// Functions that `triton.set_allocator` gets.
     allocators: BTreeSet<FunctionId>,
     /// Values of `*` parameters by position, as long as all calls pass as many.
@@ -188,6 +190,7 @@ impl<'a> Flow<'a> {
             pure: BTreeSet::new(),
             traced: BTreeSet::new(),
             keys: BTreeMap::new(),
+            altered: BTreeSet::new(),
             allocators: BTreeSet::new(),
             extra: BTreeMap::new(),
             copies: Vec::new(),

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use ruff_python_ast::{Expr, ExprCall, ExprDict};
+use ruff_text_size::Ranged;
 
-use super::{Flow, SiteId, Value};
+use super::{Flow, ModuleId, SiteId, Value};
 
 impl<'a> Flow<'a> {
     /// Notes the keys of a dictionary that a display makes.
@@ -26,9 +27,16 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Notes that a container may have other keys.
-    pub(super) fn forget_keys(&mut self, site: SiteId) {
+    /// Notes that a container may have other keys and elements than its display in the text.
+    pub(super) fn note_change(&mut self, site: SiteId) {
         self.keys.insert(site, None);
+        self.altered.insert(site);
+    }
+
+    /// Returns whether an expression is a display whose container is changed later, also by another name of it.
+    pub(super) fn is_altered(&self, id: ModuleId, display: &Expr) -> bool {
+        let place = (id, display.start(), display.end());
+        self.site_at.get(&place).is_some_and(|site| self.altered.contains(site))
     }
 
     /// Returns the keys that a dictionary may have, if all are known.

@@ -87,7 +87,8 @@ impl<'a> Flow<'a> {
             let [Expr::Name(target)] = assign.targets.as_slice() else { return None };
             (target.id == name.id).then_some(&*assign.value)
         });
-        assigned.filter(|value| value.is_list_expr() || value.is_tuple_expr()).unwrap_or(expr)
+        let is_list = |value: &Expr| value.is_list_expr() || value.is_tuple_expr();
+        assigned.filter(|value| is_list(value) && !self.is_altered(frame.module, value)).unwrap_or(expr)
     }
 }
 

@@ -284,7 +284,7 @@ impl<'a> Flow<'a> {
         match container {
             Value::Items { sites, fresh: true } => {
                 for site in sites {
-                    self.forget_keys(*site);
+                    self.note_change(*site);
                     self.put(*site, value.clone());
                 }
             }

@@ -113,7 +113,7 @@ impl<'a> Flow<'a> {
             }
             _ => None,
         });
-        bound.unwrap_or(expr)
+        bound.filter(|value| !self.is_altered(frame.module, value)).unwrap_or(expr)
     }
 
     /// Returns the literal that a constant text consists of, if it is a single one.

@@ -5,7 +5,8 @@ use crate::rule::Violation;
 /// Allows the decorators `triton.jit`, `triton.autotune`, `triton.heuristics`, `passnet.kernels.triton`,
 /// `passnet.kernels.prepared`, `torch.fx.wrap`, `torch.no_grad()`, those of classes of data (`dataclass`,
 /// `enum.unique`, `property`, `staticmethod`, `classmethod`), functions of the directory that get and return functions (or calls that return such functions),
-/// `functools.wraps` inside of these, and `functools.lru_cache` on functions of sizes. A function under `lru_cache`, and all functions that it calls, may only compute plain values from plain values.
+/// `functools.wraps` inside of these, and `functools.lru_cache` on functions of sizes. A function under `lru_cache`, and all functions that it calls, may only compute plain values (and instances of classes of data) from
+/// plain values. Without arguments, it may compile a kernel from a constant text.
 ///
 /// ## Why
 ///

@@ -3,7 +3,7 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Requires every pass named in the order file to define the functions `pattern`, `replacement_args` and
-/// `replacement_func` at module level, undecorated.
+/// `replacement_func` at module level, undecorated. A lambda that is assigned to one of these names is such a function.
 ///
 /// ## Why
 ///

@@ -7,7 +7,7 @@ use crate::rule::Violation;
 /// `import helper`, `from . import helper`, `from .helper import f`. Of the standard library, it allows `math`,
 /// `operator`, `itertools`, `bisect`, `typing`, `collections.abc`, and these names: `dataclasses.dataclass`, `field` and `replace`,
 /// `enum.Enum` and its kinds, `functools.lru_cache`, `cache`, `partial`, `reduce` and `wraps`, `collections.namedtuple`,
-/// `contextlib.nullcontext`. Functions may import these modules, too.
+/// `contextlib.nullcontext`, `textwrap.dedent`. Of `triton.tools.tensor_descriptor`, it allows `TensorDescriptor`. Functions may import these modules, too.
 ///
 /// ## Why
 ///
@@ -64,7 +64,12 @@ fn advice(name: &str) -> &'static str {
             "; raise an exception with a message, and decide by shape and type"
         }
         "copy" => "; write `list(x)` or `dict(x)`",
-        "textwrap" => "; the source of a kernel may be indented",
+        _ if name.starts_with("textwrap.") => {
+            "; only `textwrap.dedent` is allowed, and the source of a kernel may be indented"
+        }
+        "triton.tools" | "triton.tools.experimental_descriptor" => {
+            "; write `from triton.tools.tensor_descriptor import TensorDescriptor`"
+        }
         "string" => "; write an f-string",
         "random" => "; results depend on the inputs alone",
         _ if name.starts_with("numpy") => "; compute in a kernel, and use `math` for numbers",

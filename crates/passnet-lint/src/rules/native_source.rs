@@ -2,7 +2,8 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Requires the source of a C++ or CUDA kernel to be a string literal, or a module-level constant that is one.
+/// Requires the source of a C++ or CUDA kernel to be a string literal, or a module-level constant that is one, and the call to stand at module
+/// level, or in a function without arguments and variables under `functools.cache`.
 ///
 /// ## Why
 ///
@@ -17,7 +18,7 @@ use crate::rule::Violation;
 /// ## How to fix
 ///
 /// Write the source as one triple-quoted string. Constants of the module may be put together: `HEADER + BODY`, f-strings of
-/// strings and numbers without a format, `TEMPLATE % values`, and the methods `format`, `join`, `replace` and `strip`.
+/// strings and numbers without a format, `TEMPLATE % values`, the methods `format`, `join`, `replace` and `strip`, and `textwrap.dedent`.
 pub(crate) struct NativeSource {
     /// The text at that place.
     pub(crate) subject: String,

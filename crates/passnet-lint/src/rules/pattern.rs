@@ -3,7 +3,7 @@ use crate::rule::Violation;
 /// ## What it does
 ///
 /// Allows in `pattern` straight-line code of traceable operations: PyTorch operators, tensor methods, arithmetic,
-/// literals.
+/// literals, and calls of functions of the directory that obey this rule as well. Only patterns can call such functions.
 ///
 /// ## Why
 ///

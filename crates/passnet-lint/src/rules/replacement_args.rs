@@ -2,7 +2,7 @@ use crate::rule::Violation;
 
 /// ## What it does
 ///
-/// Requires `replacement_args` to be one `return` of its parameters and literals.
+/// Requires `replacement_args` to be one `return` of its parameters and literals, such as `1e-5`, `2 * 512` and `float("inf")`.
 ///
 /// ## Why
 ///

@@ -11,6 +11,9 @@ use crate::rule::Violation;
 /// asked for: test with `isinstance(x, torch.Tensor)`. `functools.partial` takes functions of the directory, and values that
 /// do not change.
 ///
+/// `triton.set_allocator` takes one function in a directory, which uses its arguments only, because it stays set after the call. A
+/// `TensorDescriptor` can be passed to a kernel; nothing else is known of it.
+///
 /// ## Why
 ///
 /// A call of a value of unknown origin could call any function.
