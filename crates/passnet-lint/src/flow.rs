@@ -144,8 +144,8 @@ pub(super) struct Flow<'a> {
     cached: BTreeSet<FunctionId>,
     /// Functions that may only compute plain values from plain values, because a function that is cached calls them.
     pure: BTreeSet<FunctionId>,
-    /// Keys of dictionaries, if all are names in the text.
-    keys: BTreeMap<SiteId, Option<BTreeSet<&'a str>>>,
+    /// Values of dictionaries by key, if all keys are names in the text.
+    keys: BTreeMap<SiteId, Option<BTreeMap<&'a str, Value>>>,
     /// Containers that are changed after they were made.
     altered: BTreeSet<SiteId>,
     /// Functions that `triton.set_allocator` gets.

@@ -325,7 +325,7 @@ impl<'a> Flow<'a> {
             let joined =
                 given.into_iter().fold(keywords, |joined, value| joined.join(self.entries(frame, call, value)));
             let made = self.dictionary(frame, call, joined);
-            self.note_call(&made, call);
+            self.note_call(&made, call, &called);
             return made;
         }
         let mut elements = Vec::new();

@@ -175,6 +175,14 @@ impl<'a> Flow<'a> {
     fn wrapper(&self, id: ModuleId, returned: &Expr) -> Option<(Value, BTreeSet<FunctionId>, Option<Value>)> {
         match returned {
             Expr::Name(name) => self.wrapped(self.module_name(id, name.id.as_str())?),
+            // A constant of the module chooses one of two functions.
+            Expr::If(choice) => {
+                let chosen_by = self.module_name(id, choice.test.as_name_expr()?.id.as_str())?;
+                let (Value::Functions(mut ids), _, None) = self.wrapper(id, &choice.body)? else { return None };
+                let (Value::Functions(others), _, None) = self.wrapper(id, &choice.orelse)? else { return None };
+                ids.extend(others);
+                matches!(chosen_by, Value::Plain | Value::Nothing).then(|| (Value::Functions(ids.clone()), ids, None))
+            }
             Expr::Attribute(attribute) => {
                 let owner = self.module_name(id, attribute.value.as_name_expr()?.id.as_str())?;
                 match owner {

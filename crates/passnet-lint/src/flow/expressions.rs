@@ -68,7 +68,7 @@ impl<'a> Flow<'a> {
                 self.display(frame, expr, &set.elts)
             }
             Expr::Dict(dict) => {
-                let mut joined = Value::Nothing;
+                let (mut joined, mut values) = (Value::Nothing, Vec::new());
                 for item in &dict.items {
                     let value = self.eval(frame, &item.value);
                     let value = match &item.key {
@@ -78,10 +78,11 @@ impl<'a> Flow<'a> {
                         }
                         None => self.values_or_elements(frame, &item.value, value),
                     };
+                    values.push(value.clone());
                     joined = joined.join(value);
                 }
                 let made = self.dictionary(frame, expr, joined);
-                self.note_display(&made, dict);
+                self.note_display(&made, dict, &values);
                 made
             }
             Expr::ListComp(comp) => self.comprehension(frame, expr, &comp.generators, &comp.elt),
@@ -219,7 +220,8 @@ impl<'a> Flow<'a> {
                 }
             },
             Value::Items { sites, fresh } => {
-                let element = self.elements(&sites);
+                let named = self.named_element(&sites, &subscript.slice);
+                let element = named.unwrap_or_else(|| self.elements(&sites));
                 if is_slice {
                     self.container(frame, subscript, element)
                 } else if fresh {

@@ -1,7 +1,7 @@
 //! Launches of kernels, their grids and their settings.
 
 use ruff_python_ast::{Expr, ExprCall};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
 use super::{CodeLocation, Flow, Value, arguments::Called};
 use crate::rules::KernelLaunch;
@@ -70,9 +70,11 @@ impl<'a> Flow<'a> {
     ) -> Value {
         let Value::Functions(ids) = value else { return self.unknown(frame, node, value) };
         let mut result = Value::Nothing;
+        // The node itself can be a dictionary of functions, which has a site of its own.
+        let place = TextRange::empty(node.start());
         for id in ids {
             if self.partials.contains_key(id) {
-                let site = self.site(frame, node, Value::LaunchArgument);
+                let site = self.site(frame, &place, Value::LaunchArgument);
                 let called = Called { positional: vec![Value::fresh(site).shared()], ..Called::default() };
                 result = result.join(self.bind_call(frame, node, *id, &called));
                 continue;
@@ -83,7 +85,7 @@ impl<'a> Flow<'a> {
                 let site = self.site(home, first, Value::LaunchArgument);
                 self.put_local(*id, first.name().as_str(), Value::fresh(site).shared());
             } else if let Some(variadic) = function.parameters.and_then(|parameters| parameters.vararg.as_deref()) {
-                let site = self.site(frame, node, Value::LaunchArgument);
+                let site = self.site(frame, &place, Value::LaunchArgument);
                 self.put_extra(home, *id, variadic, None, &Value::fresh(site).shared());
             }
             // Called without arguments, because the first parameter has its value already.

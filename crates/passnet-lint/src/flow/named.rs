@@ -1,36 +1,65 @@
-//! Dictionaries whose keys are names in the text, such as `options = {"dtype": x.dtype}` for `torch.empty(n, **options)`.
+//! Dictionaries whose keys are names in the text, such as `options = {"dtype": x.dtype}` for `torch.empty(n, **options)`. As long as nothing
+//! changes them, each key has a value of its own.
 
 use std::collections::BTreeSet;
 
 use ruff_python_ast::{Expr, ExprCall, ExprDict};
 use ruff_text_size::Ranged;
 
-use super::{Flow, ModuleId, SiteId, Value};
+use super::{Flow, ModuleId, SiteId, Value, arguments::Called};
 
 impl<'a> Flow<'a> {
-    /// Notes the keys of a dictionary that a display makes.
-    pub(super) fn note_display(&mut self, made: &Value, dict: &'a ExprDict) {
+    /// Notes the keys of a dictionary that a display makes, with their values.
+    pub(super) fn note_display(&mut self, made: &Value, dict: &'a ExprDict, values: &[Value]) {
         let literal = |key: &'a Option<Expr>| Some(key.as_ref()?.as_string_literal_expr()?.value.to_str());
-        self.note_keys(made, dict.items.iter().map(|item| literal(&item.key)).collect());
+        let keys = dict.items.iter().map(|item| literal(&item.key)).collect::<Option<Vec<_>>>();
+        self.note_keys(made, keys.map(|keys| keys.into_iter().zip(values.iter().cloned()).collect()));
     }
 
-    /// Notes the keys of a dictionary that `dict(name=value)` makes.
-    pub(super) fn note_call(&mut self, made: &Value, call: &'a ExprCall) {
-        let named = call.arguments.keywords.iter().map(|keyword| Some(keyword.arg.as_ref()?.as_str())).collect();
-        self.note_keys(made, if call.arguments.args.is_empty() { named } else { None });
+    /// Notes the keys of a dictionary that `dict(name=value)` makes, with their values.
+    pub(super) fn note_call(&mut self, made: &Value, call: &'a ExprCall, called: &Called) {
+        let keywords = &call.arguments.keywords;
+        let names = keywords.iter().map(|keyword| Some(keyword.arg.as_ref()?.as_str())).collect::<Option<Vec<_>>>();
+        let values = called.keywords.iter().map(|(_, value)| value.clone());
+        let named = names.filter(|_| call.arguments.args.is_empty());
+        self.note_keys(made, named.map(|names| names.into_iter().zip(values).collect()));
     }
 
-    fn note_keys(&mut self, made: &Value, keys: Option<BTreeSet<&'a str>>) {
+    fn note_keys(&mut self, made: &Value, named: Option<Vec<(&'a str, Value)>>) {
         let Value::Items { sites, .. } = made else { return };
         for site in sites {
-            self.keys.entry(*site).or_insert_with(|| keys.clone());
+            let old = self.keys.get(site).cloned();
+            let next = match (&old, &named) {
+                (Some(None), _) | (_, None) => None,
+                (old, Some(named)) => {
+                    let mut values = old.clone().flatten().unwrap_or_default();
+                    for (name, value) in named {
+                        let slot = values.entry(*name).or_insert(Value::Nothing);
+                        *slot = slot.clone().join(value.clone());
+                    }
+                    Some(values)
+                }
+            };
+            if old.as_ref() != Some(&next) {
+                self.keys.insert(*site, next);
+                self.changed = true;
+            }
         }
+    }
+
+    /// Returns the value of a key that stands in the text, if the containers are dictionaries whose keys are known.
+    pub(super) fn named_element(&self, sites: &BTreeSet<SiteId>, key: &Expr) -> Option<Value> {
+        let name = key.as_string_literal_expr()?.value.to_str();
+        let values = sites.iter().map(|site| self.keys.get(site)?.as_ref()?.get(name).cloned());
+        values.collect::<Option<Vec<_>>>().map(|values| values.into_iter().fold(Value::Nothing, Value::join))
     }
 
     /// Notes that a container may have other keys and elements than its display in the text.
     pub(super) fn note_change(&mut self, site: SiteId) {
         self.keys.insert(site, None);
-        self.altered.insert(site);
+        if self.altered.insert(site) {
+            self.changed = true;
+        }
     }
 
     /// Returns whether an expression is a display whose container is changed later, also by another name of it.
@@ -44,7 +73,7 @@ impl<'a> Flow<'a> {
         let Value::Items { sites, .. } = value else { return None };
         let mut known = BTreeSet::new();
         for site in sites {
-            known.extend(self.keys.get(site)?.as_ref()?);
+            known.extend(self.keys.get(site)?.as_ref()?.keys());
         }
         Some(known)
     }

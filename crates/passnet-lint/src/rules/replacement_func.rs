@@ -4,7 +4,8 @@ use crate::rule::Violation;
 ///
 /// Requires `replacement_func` to be one `return` of the name of a wrapper that a file of this directory defines at
 /// module level: a function, a lambda, a `functools.partial`, a static method, a class method, an instance of a class with `__call__`
-/// (of a `torch.nn.Module` with `forward`), or a method of an instance. An instance must hold settings and kernels only.
+/// (of a `torch.nn.Module` with `forward`), or a method of an instance. An instance must hold settings and kernels only. `large if IS_HOPPER else small` chooses one of two functions by a
+/// constant of the module.
 ///
 /// ## Why
 ///
