@@ -45,6 +45,7 @@ import torch
 
 KEPT = [0]
 TABLE = {"k": 1}
+TABLES = {"n": 1, "k": KEPT, "m": {"k": KEPT, "n": 2}}
 
 
 class Mode(Enum):
@@ -113,6 +114,10 @@ def named(**given):
     return given
 
 
+def last(*given):
+    return given[-1]
+
+
 def make(value):
     def made():
         return value
@@ -132,6 +137,11 @@ def count(n):
 @functools.cache
 def stored():
     return []
+
+
+@functools.cache
+def cached(n):
+    return Store(n, [n])
 
 
 def shared_list():
@@ -177,6 +187,9 @@ CARRIERS = (
     "torch.reshape(V, (-1,))", "V.contiguous()", "torch.transpose(V, 0, -1)", "[[V] for _ in range(1)][0][0]", '{k: V for k in ("a",)}["a"]',
     "([V] * 2)[1]", "([1] + [V])[1]", "((1,) + (V,))[1]", "[V, [V]][1][0]", "torch.unbind(V.view(1, -1))[0]", "list(same(q) for q in [V])[0]",
     "list(filter(lambda q: q.ndim, [V]))[0]", '{Mode.A: V}[Mode.A]', "list([V])[0:1][0]",
+    "many(1, V)[-1]", "many(*many(V, 1))[0]", "many(1, *many(2, V))[2]", "last(1, V)", "last(*[V])", "last(*many(V), **{})", "many(many(V))[0][0]",
+    '{"n": 1, "k": V}["k"]', 'dict(n=1, k=V)["k"]', '{"a": {"n": 1, "k": V}}["a"]["k"]', '({"k": V} if n else {"k": 1, "m": V})["k"]',
+    '{"n": V, **{"k": V}}["k"]', "torch.broadcast_tensors(V, V)[0]", 'named(n=1, k=V)["k"]', '[{"k": V, "n": 1}][0]["k"]', 'same({"k": V, "n": 1})["k"]',
 )
 # `T` is the name that the statements bind, from the expression `V`.
 STATEMENTS = (
@@ -190,6 +203,11 @@ STATEMENTS = (
     'for _k, T in {"k": V}.items():\n    pass', "T: torch.Tensor = V", "with torch.no_grad():\n    T = V", "_p = Box(V)\nT = _p.item",
     'for T in named(k=V).values():\n    pass', "_f = partial(same, other=2)\nT = _f(V)", "for _a, (T, _b) in [(1, (V, 2))]:\n    pass",
     "_g = (q for q in [V])\nfor T in _g:\n    pass", "_c = Box\nT = _c(V).item", "import math\nT = V",
+    '_map = {"k": 1}\n_map["k"] = V\nT = _map["k"]', '_map = {"k": 1}\n_same = _map\n_same["k"] = V\nT = _map["k"]', "*_rest, T = many(1, V)",
+    '_map = {"k": 1, "l": V}\n_map.update(k=_map["l"])\nT = _map["k"]', '_map = dict(k=1)\n_map |= {"k": V}\nT = _map["k"]', "T, *_rest = many(V, 1, 2)",
+    '_maps = [{"k": 1}]\n_maps[0]["k"] = V\nT = _maps[0]["k"]', '_map = {"k": 1}\nfor _key in ["k"]:\n    _map[_key] = V\nT = _map["k"]',
+    "def _last(*q):\n    return q[-1]\n\n_last(1, 2)\nT = _last(V)", "def _all(*q):\n    return q\n\n_all(1)\n*_, T = _all(*[V])",
+    '_map = {"k": 1}\n_map = {"k": V}\nT = _map["k"]', '_map = {"k": 1}\nif n:\n    _map = {"k": V}\nT = _map["k"]', "_a, *_b = many(1, V)\nT = _b[0]",
 )
 COMPUTING = (
     "T + T", "T * 2", "-T", "T @ T.view(-1, 1)", "abs(T)", "T.sum()", "sum([T, 1])", "operator.add(T, T)", "torch.add(T, T)", "T == T",
@@ -218,6 +236,7 @@ LISTS = (
     "same(KEPT)", "many(KEPT)[0]", "named(k=KEPT)['k']", "(KEPT or 1)", "(KEPT if n else 2)", "(lambda q=KEPT: q)()", "partial(same, q=KEPT)()",
     "make(KEPT)()", "list(itertools.repeat(KEPT, 1))[0]", "dict(k=KEPT)['k']", "{'k': KEPT}.get('k', 1)", "[*[KEPT]][0]", "Single(KEPT)[0]", "stored()",
     "read_list()", "SHARED.items", "Group.kept", "Defaulted().value", "collect(1)", "(max(KEPT, key=lambda q: q) if 0 else KEPT)", "Group().kept",
+    "many(1, KEPT)[1]", "last(1, KEPT)", "last(*[KEPT])", '{"n": 1, "k": KEPT}["k"]', 'TABLES["k"]', 'TABLES["m"]["k"]', "[*many(KEPT)][0]", "cached(n).items",
 )
 # fmt: on
 

@@ -131,8 +131,13 @@ impl<'a> Flow<'a> {
         }
         let rest = called.rest.as_ref().unwrap_or(&Value::Nothing);
         if let Some(variadic) = &parameters.vararg {
-            let extra = called.positional.iter().skip(by_position.len()).map(as_argument).collect();
-            self.put_extra(home, id, variadic, Some(extra).filter(|_| called.rest.is_none()), rest);
+            let extra: Vec<Value> = called.positional.iter().skip(by_position.len()).map(as_argument).collect();
+            if called.rest.is_none() {
+                self.put_extra(home, id, variadic, Some(extra), rest);
+            } else {
+                let joined = extra.into_iter().fold(rest.clone(), Value::join);
+                self.put_extra(home, id, variadic, None, &joined);
+            }
         }
         if let Some(variadic) = &parameters.kwarg {
             self.put_variadic(home, id, variadic, rest);
