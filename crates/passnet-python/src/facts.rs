@@ -2,7 +2,7 @@
 
 use pyo3::{
     prelude::*,
-    types::{PyDict, PyString, PyTuple},
+    types::{PyDict, PyString, PyTuple, PyType},
 };
 
 type Expected<T, K> = (Py<T>, Py<K>, Py<PyAny>);
@@ -18,6 +18,7 @@ pub(super) struct ModuleFacts {
     keys: Vec<(Py<PyDict>, Py<PyTuple>)>,
     members_of: Vec<(Py<PyAny>, Py<PyAny>, bool)>,
     calls: Vec<(Py<PyAny>, Py<PyAny>)>,
+    classes: Vec<(Py<PyAny>, Py<PyType>)>,
 }
 
 #[pymethods]
@@ -25,8 +26,9 @@ impl ModuleFacts {
     /// `entries` are a dictionary, a key of it, and the value that is expected there; `members` an object, the name of an
     /// attribute and its value; `items` a sequence, a place and its value; `sizes` a container and its length; `keys` a
     /// dictionary and its first keys; `members_of` a container, an object, and whether it is in the container; `calls` a
-    /// function and the object that it returns.
+    /// function and the object that it returns; `classes` an object and its class.
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "one list for each kind of fact")]
     const fn new(
         entries: Vec<Expected<PyDict, PyAny>>,
         members: Vec<Expected<PyAny, PyString>>,
@@ -35,12 +37,18 @@ impl ModuleFacts {
         keys: Vec<(Py<PyDict>, Py<PyTuple>)>,
         members_of: Vec<(Py<PyAny>, Py<PyAny>, bool)>,
         calls: Vec<(Py<PyAny>, Py<PyAny>)>,
+        classes: Vec<(Py<PyAny>, Py<PyType>)>,
     ) -> Self {
-        Self { entries, members, items, sizes, keys, members_of, calls }
+        Self { entries, members, items, sizes, keys, members_of, calls, classes }
     }
 
     /// Returns whether all facts hold. A missing attribute or item means false.
     fn hold(&self, py: Python<'_>) -> PyResult<bool> {
+        for (object, expected) in &self.classes {
+            if !object.bind(py).get_type().is(expected) {
+                return Ok(false);
+            }
+        }
         for (container, size) in &self.sizes {
             if container.bind(py).len()? != *size {
                 return Ok(false);

@@ -180,7 +180,7 @@ def _no_hooks(module: torch.nn.Module) -> _native.ModuleFacts:
     own = [(attributes, name, attributes[name]) for name in _HOOKS]
     shared = [getattr(torch.nn.modules.module, f"_global{name}") for name in _HOOKS]
     sizes = [(hooks, 0) for hooks in (*(hooks for *_, hooks in own), *shared)]
-    return _native.ModuleFacts(own, [], [], sizes, [], [], [(torch._C._get_tracing_state, None)])
+    return _native.ModuleFacts(own, [], [], sizes, [], [], [(torch._C._get_tracing_state, None)], [])
 
 
 def _call_of(model: Callable[..., Any]) -> Callable[..., Any]:

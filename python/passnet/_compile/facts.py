@@ -29,6 +29,8 @@ class Facts:
     """Triples of a container, an object, and whether the container has the object."""
     calls: list[tuple[Callable[[], Any], Any]] = field(default_factory=list)
     """Pairs of a function without arguments and the object that it returns."""
+    classes: list[tuple[Any, type]] = field(default_factory=list)
+    """Pairs of an object and its class."""
     placed: list[torch.Tensor] = field(default_factory=list)
     """Arguments whose storage offset the code read. The other checks do not include the offset, because most code computes the same
     for any offset."""
@@ -47,7 +49,7 @@ class Facts:
     def native(self) -> _native.ModuleFacts:
         """Returns the facts in the form that the native module checks."""
         values = self.entries, self.members, self.items, self.sizes, self.keys, self.members_of, self.calls
-        return _native.ModuleFacts(*values)
+        return _native.ModuleFacts(*values, self.classes)
 
 
 def buffers_and_modes(

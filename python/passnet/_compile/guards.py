@@ -29,6 +29,7 @@ from passnet._compile.dynamo import functions_of_guards
 from passnet._compile.errors import NotCapturedError
 from passnet._compile.facts import Facts
 from passnet._compile.lookups import FIXED, catches_errors, order_of, places_of
+from passnet._compile.traced import note_traced
 
 _STEP = r"(?:\.[A-Za-z_]\w*|\['[^']*'\]|\[\d+\])"
 _CHAIN = re.compile(rf"([LG])\['([^']*)'\]((?:{_STEP})*)")
@@ -83,6 +84,7 @@ def facts_read(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Fac
         reader.note_lookups([name for name in names if name])
     for kind in ("forward", "forward_pre", "backward", "backward_pre"):
         reader.note_size(getattr(nn_module, f"_global_{kind}_hooks"))
+    note_traced(reader.facts, model, [value for name, value in reader.known.items() if name not in reader.given])
     return reader.facts
 
 

@@ -35,6 +35,24 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "word",
+        path: "crates/passnet-lint/specifications/ordinary-gpu.md",
+        about: "processor",
+        reason: "an attribute of PyTorch's device properties",
+    },
+    Exception {
+        rule: "word",
+        path: "crates/passnet-lint/specifications/ordinary-gpu-more.md",
+        about: "processor",
+        reason: "an attribute of PyTorch's device properties",
+    },
+    Exception {
+        rule: "word",
+        path: "crates/passnet-lint/specifications/ordinary-gpu-tables.md",
+        about: "processor",
+        reason: "an attribute of PyTorch's device properties",
+    },
+    Exception {
+        rule: "word",
         path: "crates/passnet-lint/specifications/ordinary-more.md",
         about: "processor",
         reason: "an attribute of PyTorch's device properties",

@@ -333,22 +333,14 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ) => Api::Compute,
         ("torch.cuda", "device" | "device_of") => Api::Context,
         ("torch.fx", "wrap") => Api::Wrap,
-        ("triton", "cdiv" | "next_power_of_2") | ("triton.language", "cdiv" | "constexpr") => Api::Compute,
-        ("triton", "Config") => Api::Config,
-        ("triton.language", name) if TRITON_DTYPES.contains(&name) => Api::Constant,
         ("math", "e" | "inf" | "nan" | "pi" | "tau") => Api::Constant,
         ("math", name) if !name.starts_with('_') => Api::Compute,
         ("textwrap", "dedent") | ("torch", "get_float32_matmul_precision") => Api::Compute,
         ("torch.backends.cuda.matmul" | "torch.backends.cudnn", "allow_tf32") => Api::Constant,
-        ("triton", "set_allocator") => Api::Allocator,
-        ("triton.tools.tensor_descriptor", "TensorDescriptor")
-        | ("triton.tools.tensor_descriptor.TensorDescriptor", "from_tensor") => Api::Descriptor,
         ("torch", "broadcast_tensors") => Api::Broadcast,
         ("bisect", "bisect" | "bisect_left" | "bisect_right") | ("typing", "cast" | "TypeVar") => Api::Compute,
         ("operator", name) if OPERATORS.contains(&name) => Api::Compute,
-        ("triton.runtime.driver.active", "get_active_torch_device" | "get_current_target")
-        | ("triton.runtime.driver.active.utils", "get_device_properties")
-        | ("enum", "auto") => Api::Compute,
+        ("enum", "auto") => Api::Compute,
         ("itertools", name) if ITERATORS.contains(&name) => Api::Iterate,
         ("itertools.chain", "from_iterable") => Api::Iterate,
         ("functools", "reduce") => Api::Reduce,
@@ -361,6 +353,20 @@ pub(super) fn api(path: &str) -> Option<Api> {
         ("passnet.kernels", "require") => Api::Inspect,
         ("passnet.kernels", "copy") => Api::Copy,
         ("passnet.kernels", "with_strides") => Api::CreateLike,
+        _ => return triton_api(module, name),
+    })
+}
+
+fn triton_api(module: &str, name: &str) -> Option<Api> {
+    Some(match (module, name) {
+        ("triton", "cdiv" | "next_power_of_2") | ("triton.language", "cdiv" | "constexpr") => Api::Compute,
+        ("triton", "Config") => Api::Config,
+        ("triton.language", name) if TRITON_DTYPES.contains(&name) => Api::Constant,
+        ("triton", "set_allocator") => Api::Allocator,
+        ("triton.tools.tensor_descriptor", "TensorDescriptor")
+        | ("triton.tools.tensor_descriptor.TensorDescriptor", "from_tensor") => Api::Descriptor,
+        ("triton.runtime.driver.active", "get_active_torch_device" | "get_current_target")
+        | ("triton.runtime.driver.active.utils", "get_device_properties") => Api::Compute,
         _ => return None,
     })
 }

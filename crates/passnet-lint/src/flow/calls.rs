@@ -117,20 +117,14 @@ impl<'a> Flow<'a> {
             }
             Value::Class(_) | Value::Record(_) => self.class_call(frame, call, receiver, name),
             Value::Plain | Value::Tuple(_) if api::PLAIN_METHODS.contains(&name) => {
-                let called = self.eval_arguments(frame, &call.arguments);
-                self.check_plain_arguments(frame, call, &called, "passing it to a method");
                 self.require_plain(frame, call, receiver, "passing it to a method");
-                Some(Value::Plain)
+                Some(self.plain_call(frame, call))
             }
             Value::Plain if let Some(result) = self.text_call(frame, call, owner, name) => Some(result),
             Value::Plain if name == "all_kwargs" && call.arguments.is_empty() => {
                 Some(self.dictionary(frame, call, Value::Plain))
             }
-            Value::LaunchArgument if api::ARGUMENT_INSPECTIONS.contains(&name) => {
-                let called = self.eval_arguments(frame, &call.arguments);
-                self.check_plain_arguments(frame, call, &called, "passing it to a method");
-                Some(Value::Plain)
-            }
+            Value::LaunchArgument if api::ARGUMENT_INSPECTIONS.contains(&name) => Some(self.plain_call(frame, call)),
             Value::Items { sites, fresh } => Some(self.items_call(frame, call, sites, *fresh, name)),
             Value::Plain | Value::Tuple(_) | Value::LaunchArgument | Value::Kernel | Value::Functions(_) => {
                 let violation = UnknownAttribute { subject: name.to_owned(), owner: receiver.describe() };
@@ -138,6 +132,13 @@ impl<'a> Flow<'a> {
             }
             _ => None,
         }
+    }
+
+    /// A method that takes plain values and returns one.
+    fn plain_call(&mut self, frame: CodeLocation, call: &'a ExprCall) -> Value {
+        let called = self.eval_arguments(frame, &call.arguments);
+        self.check_plain_arguments(frame, call, &called, "passing it to a method");
+        Value::Plain
     }
 
     fn items_call(
