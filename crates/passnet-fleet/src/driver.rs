@@ -15,7 +15,7 @@ use crate::{
     error::FleetError,
     event::Event,
     job::{JobId, LeaseId},
-    ledger::{AuthorRun, Ledger, News, recorded_machine},
+    ledger::{AuthorRun, Ledger, News, Settled, recorded_machine},
     parcel::{pack_candidate, pack_graph},
     run::{FleetOutcome, FleetProgress, FleetRun},
     stations::{Stations, StationsNews, first_readable},
@@ -171,8 +171,8 @@ impl<'a> Driver<'a> {
         let Some(settled) = ledger.add(lease, author, id, news)? else { return Ok(()) };
         self.stations.has_worked();
         let (done, total) = (ledger.settled(), self.tasks.iter().map(Vec::len).sum());
-        for (verdict, reused) in &settled {
-            (self.run.progress)(FleetProgress::Verdict { verdict, reused: *reused, done, total });
+        for Settled { author, verdict, reused } in &settled {
+            (self.run.progress)(FleetProgress::Verdict { author: *author, verdict, reused: *reused, done, total });
         }
         Ok(())
     }

@@ -33,6 +33,15 @@ pub(crate) enum News {
     Verdict(Box<Verdict>, Vec<FileContent>),
 }
 
+/// A verdict that is in the log of its author.
+pub(crate) struct Settled {
+    /// Number of the author.
+    pub(crate) author: usize,
+    pub(crate) verdict: Verdict,
+    /// True if the log already had the verdict.
+    pub(crate) reused: bool,
+}
+
 /// The logs of a run, one for each author.
 pub(crate) struct Ledger {
     stores: Vec<RunStore>,
@@ -115,15 +124,15 @@ impl Ledger {
         self.verdicts.iter().enumerate().flat_map(of_author).collect()
     }
 
-    /// Adds a report on one author. Returns the verdicts of the graph if it was the last missing one. A repeated report has no
-    /// effect.
+    /// Adds a report on one author. Returns the verdicts of the graph by author if it was the last missing one. A repeated report
+    /// has no effect.
     pub(crate) fn add(
         &mut self,
         lease: LeaseId,
         author: usize,
         id: &GraphId,
         news: News,
-    ) -> Result<Option<Vec<(Verdict, bool)>>, FleetError> {
+    ) -> Result<Option<Vec<Settled>>, FleetError> {
         // The number comes from another process, so it is checked. A lease that was believed lost can report a settled
         // graph again.
         if author >= self.stores.len() || self.settled.contains(id) {
@@ -146,11 +155,15 @@ impl Ledger {
         Ok(Some(verdicts.into_iter().flatten().collect()))
     }
 
-    fn write(&mut self, author: usize, id: &GraphId, news: News) -> Result<Option<(Verdict, bool)>, FleetError> {
+    fn write(&mut self, author: usize, id: &GraphId, news: News) -> Result<Option<Settled>, FleetError> {
         match news {
             News::Known => {
                 self.reused += 1;
-                Ok(self.verdicts[author].get(id).map(|verdict| (verdict.clone(), true)))
+                Ok(self.verdicts[author].get(id).map(|verdict| Settled {
+                    author,
+                    verdict: verdict.clone(),
+                    reused: true,
+                }))
             }
             News::Verdict(verdict, blobs) => {
                 let store = &mut self.stores[author];
@@ -160,7 +173,7 @@ impl Ledger {
                 }
                 store.append(&RunEvent::Verdict(verdict.clone()))?;
                 self.verdicts[author].insert(id.clone(), verdict.as_ref().clone());
-                Ok(Some((*verdict, false)))
+                Ok(Some(Settled { author, verdict: *verdict, reused: false }))
             }
         }
     }

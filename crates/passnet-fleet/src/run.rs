@@ -31,6 +31,8 @@ pub struct FleetOptions {
 pub enum FleetProgress<'a> {
     /// An author's verdict on a graph is in the log.
     Verdict {
+        /// Number of the author.
+        author: usize,
         verdict: &'a Verdict,
         /// True if the log already had the verdict.
         reused: bool,

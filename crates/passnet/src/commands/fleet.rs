@@ -76,12 +76,13 @@ fn run_suite(args: &FleetRunArgs) -> Result<ExitCode> {
     }
     let stop = stop_flag()?;
     let options = options(&args.fleet, settings.device)?;
-    let line = ProgressLine::new(suite.graphs().count());
+    let names = args.authors.iter().map(ToString::to_string).collect();
+    let line = ProgressLine::of_authors(suite.graphs().count(), names);
     let of_runs = authors.iter().map(|author| author.directory.join(FLEET_METRICS));
     let metrics = MetricsFiles::new(of_runs.chain(args.fleet.metrics.clone()).collect());
     let progress = |event: FleetProgress<'_>| match event {
-        FleetProgress::Verdict { verdict, reused, done, total } => {
-            line.show(&Progress::Done { verdict, reused, done, total });
+        FleetProgress::Verdict { author, verdict, reused, done, total } => {
+            line.show_of(author, &Progress::Done { verdict, reused, done, total });
         }
         FleetProgress::State { counts, graphs, stations } => metrics.show(&counts, graphs, stations),
         FleetProgress::Note(text) => tracing::warn!("{text}"),
