@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -30,6 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     try:
         check(options)
+        if options.tasks is not None and (known := _known_tasks(options)) is not None:
+            print(known)
+            return 0
         return _optimize(options)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -45,11 +50,41 @@ def _optimize(options: argparse.Namespace) -> int:
     if (problem := torch_problem(native=True)) is not None:
         raise DeviceError(problem)
     # Imported after the checks: importing torch takes seconds, and a typo should be reported immediately.
-    from passnet._compile.optimized import optimize
+    from passnet._compile.optimized import optimize, write_model_tasks
 
     raise_on_interrupt()
     _progress.show("extract: building the model and capturing its graph")
-    return optimize(options)
+    return optimize(options) if options.tasks is None else write_model_tasks(options, _origin(options))
+
+
+def _origin(options: argparse.Namespace) -> dict[str, str]:
+    """Returns what tasks are made of: the model, the hash of its file, and the device."""
+    file = Path(options.spec.rpartition(":")[0])
+    return {
+        "model": options.spec,
+        "source": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "device": options.device,
+    }
+
+
+def _known_tasks(options: argparse.Namespace) -> str | None:
+    """Returns the description of the tasks that an earlier call has written; None if there is none.
+
+    Raises :class:`UsageError` if they are those of another model or device: attempts at them must not be continued.
+    """
+    file = options.tasks / "tasks.json"
+    try:
+        text = file.read_text(encoding="utf-8")
+        known = json.loads(text)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}; delete {options.tasks} to begin again") from error
+    for name, value in _origin(options).items():
+        if known.get(name) != value:
+            what = "another version of the file of the model" if name == "source" else f"another {name}"
+            raise UsageError(f"{file}: was written for {what}; delete {options.tasks}, or name another --out")
+    return text
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -58,6 +93,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="directory for the pass library")
     parser.add_argument("--device", default="cpu", help="device of the model and of tensors among the arguments")
     parser.add_argument("--passes", action="append", default=[], help="pass directory that is applied first")
+    parser.add_argument("--author", choices=("fuse", "none"), default="fuse", help="writes passes for the rest")
+    parser.add_argument("--tasks", type=Path, help="only write the parts worth a pass to this directory, as a suite")
+    parser.add_argument("--authored", type=Path, help="file that describes the passes of a language model")
     parser.add_argument("--report", type=Path, help="write a page to this file")
     parser.add_argument("--modes", nargs="*", choices=MODES, default=["default"], help="modes of torch.compile to time")
     parser.add_argument("--quiet", action="store_true", help="do not print which step runs")
@@ -116,6 +154,8 @@ def check(options: argparse.Namespace) -> None:
     for folder in options.passes:
         if not Path(folder).is_dir():
             raise UsageError(f"{folder}: there is no such pass directory")
+    if options.author == "none" and not options.passes and options.authored is None:
+        raise UsageError("there is nothing to apply: name pass directories with --passes, or another author")
     if options.out.exists() and not options.out.is_dir():
         raise UsageError(f"{options.out}: cannot be the directory of the pass library, because it is a file")
     # The directory may have an earlier library, or files of the user.

@@ -92,7 +92,7 @@ def test_the_page_says_times_and_regions(library: Path):
 
 
 def test_numbers_on_the_page_have_the_right_form():
-    region = {"rule": "r", "eager_ns": 1.0, "fused_ns": 1.0, "operations": 1, "kept": True, "reason": ""}
+    region = {"rule": "r", "author": "fuse", "eager_ns": 1.0, "fused_ns": 1.0, "operations": 1, "kept": True, "reason": ""}
     known = {"inputs": [], "regions": [region], "notes": [], "operations": 1, "compile_s": 1.0, "cuda_graph": "no"}
     known |= {"by_model": None, "rest": None}
     compiled = {"specialisations": [known], "eager": {}}
@@ -107,7 +107,7 @@ def test_numbers_on_the_page_have_the_right_form():
         "compiled": compiled,
     }
     text = page.report(result)
-    assert "1 operation, kept" in text and "1 operation, compiled" in text and "2 threads" in text
+    assert "1 operation by fuse, kept" in text and "1 operation, compiled" in text and "2 threads" in text
 
 
 def test_other_files_than_the_manifests_are_refused(library: Path, tmp_path: Path):

@@ -28,7 +28,7 @@ ARROWS = {
     "_backend": {"_cache_folder", "_progress", "_summary", "_warning", "_passes", "kernels"},
     "_capture": {"_backend", "_summary", "_zoo"},
     "backend": {"_backend", "_passes", "_summary", "_warning", "kernels"},
-    "_compile": {"_backend", "_passes", "_progress", "_summary", "_warning", "backend", "kernels"},
+    "_compile": {"_backend", "_capture", "_passes", "_progress", "_summary", "_warning", "backend", "kernels"},
     "_services": {"_summary", "_backend", "_passes", "_capture", "kernels"},
     "_compilers": {"_summary"},
     "_fleet": {"_summary"},

@@ -46,7 +46,7 @@ pub use self::extract::ExtractArgs;
 pub use self::fleet::{FleetArgs, FleetCommand, FleetDatasetArgs, FleetRunArgs, FleetStage, SimulateArgs, StationArgs};
 pub use self::hub::UploadArgs;
 pub use self::matches::MatchArgs;
-pub use self::optimize::OptimizeArgs;
+pub use self::optimize::{OptimizeArgs, OptimizeAuthor};
 pub use self::plot::PlotArgs;
 pub use self::shared::{EsArgs, MeasureArgs, MetadataArgs, OutputFormat, SelectionArgs};
 pub use self::suites::{CardArgs, LeaksArgs, PruneArgs, ReviseArgs, WithholdArgs};

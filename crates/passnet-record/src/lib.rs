@@ -23,6 +23,7 @@ mod addend;
 pub mod agent;
 pub mod attack;
 mod author;
+mod authored;
 mod bisected;
 mod board;
 mod bundle;
@@ -65,6 +66,7 @@ mod worker_error;
 
 pub use addend::{Addend, add};
 pub use author::{AuthorParseError, AuthorSpec};
+pub use authored::{AuthoredModel, AuthoredTask, BuiltinScores, ModelTask, ModelTasks};
 pub use bisected::{BISECTED_KEY, BisectedPart};
 pub use board::{BoardReply, RESULT_VERSION, ResultStatement, SignedResult, SubmissionState};
 pub use bundle::{BUNDLE_VERSION, BundleFile, BundleManifest};

@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{DType, TensorMeta, TensorValue, counted};
+use crate::{AuthoredModel, DType, TensorMeta, TensorValue, counted};
 
 /// Prefix of the error of a helper for a graph that needs more memory than a worker may use. The limit is a setting of the caller and not
 /// a property of the graph, so such an error is not recorded.
@@ -72,6 +72,9 @@ pub struct Optimized {
     pub failures: BTreeMap<String, String>,
     /// Number of passes in the library.
     pub passes: usize,
+    /// Work of a language model, if one was the author.
+    #[serde(default)]
+    pub authored: Option<AuthoredModel>,
 }
 
 impl fmt::Display for Optimized {
@@ -91,6 +94,9 @@ impl fmt::Display for Optimized {
         }
         for (name, reason) in &self.failures {
             writeln!(f, "{name:<28} failed: {reason}")?;
+        }
+        if let Some(authored) = &self.authored {
+            writeln!(f, "{authored}")?;
         }
         write!(f, "{} written", counted(self.passes, "pass"))
     }

@@ -3,7 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    process::{Output, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use crate::Interpreter;
@@ -17,8 +17,12 @@ pub struct OptimizeOptions<'a> {
     pub out: &'a Path,
     /// Device that the model runs on, such as `cuda`.
     pub device: &'a str,
-    /// Pass directories that are tried before the built-in author writes passes.
+    /// Pass directories that are tried before the author writes passes.
     pub passes: &'a [PathBuf],
+    /// Author of passes for the rest: `fuse` or `none`.
+    pub author: &'a str,
+    /// Description of the passes of a language model, which are tried after those of `passes`.
+    pub authored: Option<&'a Path>,
     /// File for the report on regions.
     pub report: Option<&'a Path>,
     /// If true, the process does not print which step runs.
@@ -33,17 +37,34 @@ impl Interpreter {
     /// # Errors
     /// If the process cannot be started.
     pub fn optimize(&self, options: &OptimizeOptions<'_>) -> io::Result<Output> {
+        self.optimization(options).stderr(Stdio::inherit()).output()
+    }
+
+    /// Writes the parts of the model that are worth a pass to a directory, as tasks. Stdout has their description as JSON; stderr is
+    /// passed on. Tasks that an earlier call has written stay as they are.
+    ///
+    /// # Errors
+    /// If the process cannot be started.
+    pub fn model_tasks(&self, options: &OptimizeOptions<'_>, directory: &Path) -> io::Result<Output> {
+        self.optimization(options).arg("--tasks").arg(directory).stderr(Stdio::inherit()).output()
+    }
+
+    fn optimization(&self, options: &OptimizeOptions<'_>) -> Command {
         let mut command = self.module("passnet.optimize");
-        command.arg(options.model).arg("--out").arg(options.out).args(["--device", options.device]);
+        command.arg(options.model).arg("--out").arg(options.out);
+        command.args(["--device", options.device, "--author", options.author]);
         for passes in options.passes {
             command.arg("--passes").arg(passes);
         }
-        if let Some(report) = options.report {
-            command.arg("--report").arg(report);
+        for (flag, file) in [("--report", options.report), ("--authored", options.authored)] {
+            if let Some(file) = file {
+                command.arg(flag).arg(file);
+            }
         }
         if options.quiet {
             command.arg("--quiet");
         }
-        command.arg("--modes").args(options.modes).stderr(Stdio::inherit()).output()
+        command.arg("--modes").args(options.modes);
+        command
     }
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +24,13 @@ def text_of_pass(rule: Pass) -> str | None:
     """Returns the text of a pass of the author; None for any other pass, because it can import code from anywhere."""
     origin: Pass = vars(rule).get("origin", rule)
     return origin.digest if origin.replacement_args.__module__.startswith(MODULE_PREFIX) else None
+
+
+def author_of_pass(rule: Pass) -> str:
+    """Returns the author of a pass as it is named on command lines: `fuse`, or `dir:PATH`."""
+    module = vars(rule).get("origin", rule).replacement_args.__module__
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return "fuse" if module.startswith(MODULE_PREFIX) or file is None else f"dir:{Path(file).parent}"
 
 
 def text_of_graph(module: torch.fx.GraphModule, passes: Sequence[Pass] = ()) -> str | None:

@@ -17,7 +17,7 @@ import torch.fx
 from passnet import _progress
 from passnet._backend.binding import arguments_of, bound_replacement, unchecked_replacement
 from passnet._backend.compare import Inexact, difference, other_sharing
-from passnet._backend.contents import text_of_pass
+from passnet._backend.contents import author_of_pass, text_of_pass
 from passnet._backend.effects import Effects
 from passnet._backend.fallback import Refusals, or_pattern, overlap
 from passnet._backend.indices import has_unsafe_indices, is_on_device
@@ -48,11 +48,13 @@ class Region:
     """True if the times are from the cache on disk."""
     written: tuple[int, ...] = ()
     """Positions of the arguments that the region writes to."""
+    author: str = "fuse"
+    """Author of the pass: `fuse`, or `dir:PATH`."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the region as plain data. Times that were not measured are None."""
         times = {name: None if math.isnan(getattr(self, name)) else getattr(self, name) for name in _TIMES}
-        known = {name: getattr(self, name) for name in ("rule", "operations", "kept", "reason", "stored")}
+        known = {name: getattr(self, name) for name in ("rule", "author", "operations", "kept", "reason", "stored")}
         return {**known, **times}
 
     def judge_times(self, times: Comparison) -> None:
@@ -233,7 +235,7 @@ class Judge(torch.fx.Interpreter):
         # `escapes` and `unseen` are part of the key, because the comparison of results depends on them.
         key = rule.replacement, escapes, unseen, *(kind_of(value) for value in values)
         if key not in self._known:
-            region = Region(rule.name, _operations(rule))
+            region = Region(rule.name, _operations(rule), author=author_of_pass(rule))
             self._decide(rule, values, region, escapes, unseen)
             self._known[key] = region
             if not region.kept and region.reason != _RANDOM and rule.name not in self.lost:

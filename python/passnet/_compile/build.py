@@ -15,7 +15,7 @@ import torch.fx
 from passnet._backend.ahead import compile_ahead
 from passnet._backend.author import NotAuthoredError, author_parts, author_passes
 from passnet._backend.cache import Store
-from passnet._backend.contents import text_of_graph
+from passnet._backend.contents import author_of_pass, text_of_graph
 from passnet._backend.fallback import Refusals, with_fallback
 from passnet._backend.inductor import compile_rest
 from passnet._backend.modes import in_other_modes
@@ -196,7 +196,10 @@ def _rewrite(
             compiled.wait()
         drop_omitted(module, [*known, *used])
         _drop_shared(module, [*known, *used])
-        report.regions = [Region(rule.name, 0) for rule in regions_of(module.graph, [*known, *used]).values()]
+        report.regions = [
+            Region(rule.name, 0, author=author_of_pass(rule))
+            for rule in regions_of(module.graph, [*known, *used]).values()
+        ]
     return used
 
 

@@ -19,16 +19,19 @@ import torch
 
 from passnet import _progress
 from passnet._compile import page
+from passnet._compile.authored import note_authors, passes_of, read_authored
+from passnet._compile.capture import capture
 from passnet._compile.compiled import Compiled
-from passnet._compile.errors import DeviceError, UsageError
+from passnet._compile.errors import DeviceError, NotCapturedError, UsageError
 from passnet._compile.library import write
 from passnet._compile.options import Options
+from passnet._compile.tasks import write_tasks
 from passnet._passes.errors import PassError
 from passnet._summary import summary
 
 _CALLS = 30
 _BUDGET_S = 20.0
-_MEASURED = ("model", "device", "threads", "median_ns", "compile_s", "peak_bytes", "compiled")
+_MEASURED = ("model", "device", "threads", "median_ns", "compile_s", "peak_bytes", "compiled", "authored")
 # Calls of each side before its times are measured. The modes of `torch.compile` with CUDA graphs record in the second call.
 _FIRST_CALLS = 2
 
@@ -39,10 +42,13 @@ def optimize(options: argparse.Namespace) -> int:
     Raises :class:`UsageError` or :class:`DeviceError`.
     """
     device = _device(options.device)
+    authored = read_authored(options.authored)
+    given = [*options.passes, *passes_of(authored)]
     model, args, kwargs = _build(options.spec, device)
     try:
         graphs: Literal["auto", False] = "auto" if device.type != "cpu" else False
-        compiled = Compiled(model, Options.of(options.passes, cuda_graphs=graphs, times_rest=True))
+        author = None if options.author == "none" else options.author
+        compiled = Compiled(model, Options.of(given, author=author, cuda_graphs=graphs, times_rest=True))
     except PassError as error:
         raise UsageError(str(error)) from error
     with torch.no_grad():
@@ -65,12 +71,41 @@ def optimize(options: argparse.Namespace) -> int:
         "failures": failures,
         "compiled": report.as_dict(),
     }
-    measured = {key: result[key] for key in _MEASURED}
-    result["passes"] = write(options.out, report.specialisations, options.passes, measured)
+    if authored is not None:
+        result["authored"] = note_authors(authored, result["compiled"])
+    measured = {key: result[key] for key in _MEASURED if key in result}
+    result["passes"] = write(options.out, report.specialisations, given, measured)
     if options.report is not None:
         options.report.write_text(page.report(result), encoding="utf-8")
     print(json.dumps(result))
     return int(times["passnet"] > times["eager"] or not result["passes"])
+
+
+def write_model_tasks(options: argparse.Namespace, origin: dict[str, str]) -> int:
+    """Writes the parts of the model that are worth the work of an author as tasks, and a description of them as `tasks.json`.
+
+    `origin` becomes part of the description.
+
+    Raises :class:`UsageError` or :class:`DeviceError`.
+    """
+    device = _device(options.device)
+    model, args, kwargs = _build(options.spec, device)
+    metadata = {"source": "user", "model_name": options.spec}
+    with torch.no_grad():
+        _try(options.spec, model, args, kwargs)
+        _progress.show("extract: timing the operations of the model, and writing tasks")
+        try:
+            found = write_tasks(capture(model, args, kwargs), options.tasks / "suite", metadata)
+        except NotCapturedError as error:
+            found = {"total_ns": 0.0, "tasks": [], "left_out": {"the whole model": str(error)}}
+    result = {"schema_version": 1, **origin, "threads": torch.get_num_threads(), **found}
+    text = json.dumps(result, indent=1)
+    # Renamed into place: a process that is killed while it writes leaves no file that the next one would continue from.
+    partial = options.tasks / "tasks.json.partial"
+    partial.write_text(text + "\n")
+    partial.rename(options.tasks / "tasks.json")
+    print(text)
+    return 0
 
 
 def _device(text: str) -> torch.device:

@@ -28,6 +28,8 @@ def report(result: dict[str, Any]) -> str:
     """Returns the page for a result that `passnet optimize` prints as JSON."""
     title = _text(result["model"])
     parts = [f"<section><h2>Whole model</h2>{_whole(result)}</section>"]
+    if "authored" in result:
+        parts.append(_authored(result["authored"]))
     for known in result["compiled"]["specialisations"]:
         parts.append(_specialisation(known))
     for reason, count in result["compiled"]["eager"].items():
@@ -53,6 +55,44 @@ def _whole(result: dict[str, Any]) -> str:
     return _table("Times of the whole model", ("Side", *columns, ""), rows)
 
 
+def _authored(authored: dict[str, Any]) -> str:
+    """Returns the section about the work of a language model."""
+    rows = [
+        (
+            task["id"],
+            str(task["places"]),
+            _us(task["eager_ns"]),
+            f"{100 * task['share']:.1f}",
+            f"{task['fuse']:.2f}",
+            "" if task["score"] is None else f"{task['score']:.2f}",
+            str(task["attempts"]),
+            str(task["tokens"]),
+            _us(task["gain_ns"]) if task["kept"] else "",
+            task["outcome"],
+        )
+        for task in authored["tasks"]
+    ]
+    heads = (
+        "Part",
+        "Places",
+        "PyTorch, µs",
+        "Share, %",
+        "Speed-up of fuse",
+        "Speed-up of the model",
+        "Attempts",
+        "Tokens",
+    )
+    cost = "" if authored["cost_usd"] is None else f", ${authored['cost_usd']:.2f}"
+    text = f"{_counted(authored['attempts'], 'attempt')}, {authored['input_tokens']} input tokens and "
+    text += f"{authored['output_tokens']} output tokens{cost}. Trajectories: {authored['directory']}."
+    if authored["stopped"] is not None:
+        text += f" Ended early: {authored['stopped']}."
+    notes = "".join(f"<li>No task: {_text(name)}: {_text(why)}</li>" for name, why in authored["left_out"].items())
+    notes = f"<ul>{notes}</ul>" if notes else ""
+    table = _table("Parts of the language model", (*heads, "Gain, µs", ""), rows) if rows else ""
+    return f"<section><h2>{_text(authored['author'])}</h2><p>{_text(text)}</p>{notes}{table}</section>"
+
+
 def _specialisation(known: dict[str, Any]) -> str:
     inputs = ", ".join(known["inputs"])
     rows = [
@@ -60,7 +100,7 @@ def _specialisation(known: dict[str, Any]) -> str:
             region["rule"],
             _us(region["eager_ns"]),
             _us(region["fused_ns"]),
-            f"{_counted(region['operations'], 'operation')}, "
+            f"{_counted(region['operations'], 'operation')} by {region['author']}, "
             + ("kept" if region["kept"] else f"left to PyTorch: {region['reason']}"),
         )
         for region in sorted(known["regions"], key=_gain)

@@ -55,21 +55,34 @@ def rest_of(
 ) -> Rest:
     """Runs a graph once and times each operation that is no region. `graphed` means the same as for the times of regions."""
     started = time.perf_counter()
-    timer = _Timer(module, regions, device_of(example), graphed)
+    timer = Timer(module, regions, device_of(example), graphed=graphed)
     timer.run(*example)
-    operations = sorted(timer.operations.values(), key=lambda operation: -operation.ns)
+    found: dict[str, Operation] = {}
+    for node, ns in timer.times.items():
+        operation = found.setdefault(operation_of(node), Operation(operation_of(node)))
+        operation.count += 1
+        operation.ns += ns
+    operations = sorted(found.values(), key=lambda operation: -operation.ns)
     return Rest(operations, regions_ns, time.perf_counter() - started)
 
 
-class _Timer(torch.fx.Interpreter):
+def operation_of(node: torch.fx.Node) -> str:
+    """Returns the name of what a call calls, e.g. `torch.relu` or `Tensor.view`."""
+    return f"Tensor.{node.target}" if node.op == "call_method" else function_name(node.target)
+
+
+class Timer(torch.fx.Interpreter):
+    """Runs a graph once and times each call outside regions."""
+
     def __init__(
-        self, module: torch.fx.GraphModule, regions: Collection[torch.fx.Node], device: torch.device, graphed: bool
+        self, module: torch.fx.GraphModule, regions: Collection[torch.fx.Node], device: torch.device, *, graphed: bool
     ) -> None:
         super().__init__(module)
         self.regions = regions
         self.device = device
         self.graphed = graphed
-        self.operations: dict[str, Operation] = {}
+        self.times: dict[torch.fx.Node, float] = {}
+        """Time of each call in nanoseconds."""
         self._known: dict[Any, float] = {}
 
     def run_node(self, node: torch.fx.Node) -> Any:
@@ -86,10 +99,7 @@ class _Timer(torch.fx.Interpreter):
             given = leaves if None not in before and _versions(leaves) == before else copies(leaves)
             args, kwargs = pytree.tree_unflatten(given, structure)
             self._known[kind] = time_of(self._call(node, args, kwargs), self.device, graphed=self.graphed)
-        name = f"Tensor.{node.target}" if node.op == "call_method" else function_name(node.target)
-        operation = self.operations.setdefault(name, Operation(name))
-        operation.count += 1
-        operation.ns += self._known[kind]
+        self.times[node] = self._known[kind]
         return result
 
     def _call(self, node: torch.fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:

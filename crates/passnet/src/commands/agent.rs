@@ -52,7 +52,7 @@ fn attempt_all(args: &AgentRunArgs) -> Result<ExitCode> {
 }
 
 /// Runs the attempts with a progress line.
-fn attempt_suite(
+pub(crate) fn attempt_suite(
     evaluator: &Evaluator,
     suite: &Suite,
     model: &dyn LanguageModel,

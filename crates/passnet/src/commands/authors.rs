@@ -38,7 +38,7 @@ pub(crate) fn label(spec: &AuthorSpec) -> String {
 }
 
 /// Gives an error of an author the exit code of its cause.
-fn failure(error: AuthorError) -> anyhow::Error {
+pub(crate) fn failure(error: AuthorError) -> anyhow::Error {
     match error {
         AuthorError::NoCache | AuthorError::NoCompiler { .. } | AuthorError::Unfit { .. } => unfit(error.to_string()),
         AuthorError::NeedsModelServer | AuthorError::NoPasses(_) => usage(error.to_string()),

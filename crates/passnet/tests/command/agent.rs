@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 #[path = "../../../passnet-agent/tests/server/mod.rs"]
-mod server;
+pub(crate) mod server;
 
 use std::{
     collections::BTreeSet,

@@ -89,7 +89,7 @@ fn start_eval(home: &Path) -> Child {
     start_in(home, &["eval", "suites/demo/gpt2-gelu-tanh", "--author", "fuse", "--trials", "100000"])
 }
 
-fn interrupt(child: &Child) {
+pub(crate) fn interrupt(child: &Child) {
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
 }

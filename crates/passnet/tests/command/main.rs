@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why, and one says how long it waited")]
 
 mod agent;
+mod authored;
 mod bisect;
 mod board;
 mod cli;
