@@ -92,7 +92,15 @@ def test_the_page_says_times_and_regions(library: Path):
 
 
 def test_numbers_on_the_page_have_the_right_form():
-    region = {"rule": "r", "author": "fuse", "eager_ns": 1.0, "fused_ns": 1.0, "operations": 1, "kept": True, "reason": ""}
+    region = {
+        "rule": "r",
+        "author": "fuse",
+        "eager_ns": 1.0,
+        "fused_ns": 1.0,
+        "operations": 1,
+        "kept": True,
+        "reason": "",
+    }
     known = {"inputs": [], "regions": [region], "notes": [], "operations": 1, "compile_s": 1.0, "cuda_graph": "no"}
     known |= {"by_model": None, "rest": None}
     compiled = {"specialisations": [known], "eager": {}}

@@ -133,14 +133,17 @@ def test_directories_with_the_same_name_are_two_parts(given: Path, tmp_path: Pat
     (twin / "fuse_1.py").write_text("# SPDX-License-Identifier: MIT OR Zlib\nfrom . import fuse_2\n")
     (twin / "fuse_2.py").write_text("#SPDX-License-Identifier:  ISC ")
     (twin / "sorted_output_pass_rule_names.json").write_text('["fuse_0.py", "fuse_1.py", "fuse_2.py"]')
-    first, second = parts([str(given), str(twin)], {"fuse_0", "fuse_1"})
+    kept = {given.resolve(): {"fuse_0"}, twin.resolve(): {"fuse_0", "fuse_1"}}
+    first, second = parts([str(given), str(twin)], kept)
     assert (first.path, first.passes, first.license) == ("directories/mine", 1, "BSD-3-Clause")
     assert (second.path, second.passes, second.license) == ("directories/mine_2", 2, "ISC AND (MIT OR Zlib)")
     assert json.loads(second.files["sorted_output_pass_rule_names.json"]) == ["fuse_0", "fuse_1"]
     # A pass that is not kept is there if another one uses it.
     assert "fuse_2.py" in second.files and "other.py" not in first.files
     assert second.as_dict()["license_files"] == []
-    assert not parts([str(given)], {"author:fuse_0"})
+    # A pass of another directory with the same name was not kept.
+    assert [part.path for part in parts([str(given), str(twin)], {twin.resolve(): {"fuse_0"}})] == ["directories/mine"]
+    assert not parts([str(given)], {given.resolve(): {"author:fuse_0"}})
 
 
 def test_a_library_with_other_versions_is_loaded_with_a_warning(

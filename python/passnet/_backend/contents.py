@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +16,8 @@ from passnet._passes.wire import Encoder, WireError, target_name
 
 # Operators of these namespaces come with PyTorch.
 _OWN_OPERATORS = ("aten", "prims")
+# Attribute of a pass of a directory: the path of the directory.
+DIRECTORY = "directory"
 
 
 def text_of_pass(rule: Pass) -> str | None:
@@ -28,9 +28,8 @@ def text_of_pass(rule: Pass) -> str | None:
 
 def author_of_pass(rule: Pass) -> str:
     """Returns the author of a pass as it is named on command lines: `fuse`, or `dir:PATH`."""
-    module = vars(rule).get("origin", rule).replacement_args.__module__
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return "fuse" if module.startswith(MODULE_PREFIX) or file is None else f"dir:{Path(file).parent}"
+    directory = vars(vars(rule).get("origin", rule)).get(DIRECTORY)
+    return "fuse" if directory is None else f"dir:{directory}"
 
 
 def text_of_graph(module: torch.fx.GraphModule, passes: Sequence[Pass] = ()) -> str | None:

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from passnet._backend.contents import DIRECTORY
 from passnet._backend.omitted import note_omitted
 from passnet._backend.process_lock import compiling
 from passnet._passes.errors import PassError
@@ -46,5 +47,6 @@ def load_directory(path: str) -> PassDirectory:
     except PassError as error:
         raise PassError(error.stage, error.rule, f"pass directory `{path}`: {error}") from error.__cause__
     for rule in directory.passes:
+        vars(rule)[DIRECTORY] = directory.path
         note_omitted(rule, (directory.path / f"{rule.name}.py").read_bytes())
     return directory

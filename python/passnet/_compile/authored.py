@@ -28,8 +28,17 @@ def passes_of(authored: dict[str, Any] | None) -> list[str]:
     return [] if authored is None else [task["passes"] for task in authored["tasks"] if task["passes"] is not None]
 
 
-def note_authors(authored: dict[str, Any], compiled: dict[str, Any]) -> dict[str, Any]:
-    """Returns the description with what became of each task in the whole model. Notes the language model as author in its regions."""
+def keeps_any(authored: dict[str, Any], compiled: dict[str, Any]) -> bool:
+    """Returns whether a region of the passes is kept."""
+    directories = (Path(passes).resolve() for passes in passes_of(authored))
+    return any(region["kept"] for directory in directories for region in _regions(compiled, directory))
+
+
+def note_authors(authored: dict[str, Any], compiled: dict[str, Any], *, is_used: bool) -> dict[str, Any]:
+    """Returns the description with what became of each task in the whole model. Notes the language model as author in its regions.
+
+    If `is_used` is false, the passes are not part of the compiled model, which is faster without them.
+    """
     tasks = []
     for task in authored["tasks"]:
         own = [] if task["passes"] is None else list(_regions(compiled, Path(task["passes"]).resolve()))
@@ -40,7 +49,8 @@ def note_authors(authored: dict[str, Any], compiled: dict[str, Any]) -> dict[str
         task = {**task, "found": len(own), "kept": len(kept), "gain_ns": sum(gains)}
         if task["passes"] is not None and not kept:
             reasons = dict.fromkeys(region["reason"] for region in own)
-            task["outcome"] = f"not used in the whole model: {'; '.join(reasons) or 'its passes match nowhere'}"
+            reason = "; ".join(reasons) or "its passes match nowhere"
+            task["outcome"] = f"not used: {reason if is_used else 'the whole model is faster without it'}"
         tasks.append(task)
     return {**authored, "tasks": tasks}
 

@@ -126,14 +126,17 @@ def write(
     `given` has the pass directories that were applied before the author. `measured` becomes part of the manifest.
     """
     kept: list[str] = []
-    names: set[str] = set()
+    used_of: dict[Path, set[str]] = {}
     for known in specialisations:
         used = {region.rule for region in known.regions if region.kept}
         kept += [text for name, text in known.texts.items() if name in used and text not in kept]
-        names |= used
+        for region in known.regions:
+            kind, _, path = region.author.partition(":")
+            if region.kept and kind == "dir":
+                used_of.setdefault(Path(path).resolve(), set()).add(region.rule)
     files = {f"fuse_{number}.py": text.encode() for number, text in enumerate(kept)}
     files[ORDER_FILE] = (json.dumps([name.removesuffix(".py") for name in files]) + "\n").encode()
-    found = parts(given, names)
+    found = parts(given, used_of)
     for part in found:
         files |= {f"{part.path}/{name}": content for name, content in part.files.items()}
     for name, content in files.items():

@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +18,9 @@ from typing import Any, Literal
 import torch
 
 from passnet import _progress
+from passnet._backend.stopwatch import compare_times
 from passnet._compile import page
-from passnet._compile.authored import note_authors, passes_of, read_authored
+from passnet._compile.authored import keeps_any, note_authors, passes_of, read_authored
 from passnet._compile.capture import capture
 from passnet._compile.compiled import Compiled
 from passnet._compile.errors import DeviceError, NotCapturedError, UsageError
@@ -43,12 +44,12 @@ def optimize(options: argparse.Namespace) -> int:
     """
     device = _device(options.device)
     authored = read_authored(options.authored)
-    given = [*options.passes, *passes_of(authored)]
     model, args, kwargs = _build(options.spec, device)
+    given = {"passnet": [*options.passes, *passes_of(authored)]}
+    if authored is not None and given["passnet"] != options.passes:
+        given[f"passnet without {authored['author']}"] = options.passes
     try:
-        graphs: Literal["auto", False] = "auto" if device.type != "cpu" else False
-        author = None if options.author == "none" else options.author
-        compiled = Compiled(model, Options.of(given, author=author, cuda_graphs=graphs, times_rest=True))
+        compiled = {name: _compiled(model, passes, options.author, device) for name, passes in given.items()}
     except PassError as error:
         raise UsageError(str(error)) from error
     with torch.no_grad():
@@ -56,29 +57,64 @@ def optimize(options: argparse.Namespace) -> int:
         sides, started, failures = _sides(model, compiled, options.modes, (args, kwargs), device)
         _progress.show(f"time: calling {', '.join(sides)} in turns")
         times = _times(sides, (args, kwargs), device)
-    report = compiled.report()
-    compile_s = {name: start.seconds for name, start in started.items()}
-    # The measurements for the report are not part of a compilation.
-    compile_s["passnet"] -= sum(known.rest.seconds for known in report.specialisations if known.rest is not None)
+        best = _best(authored, compiled, (args, kwargs), device)
+    report = compiled[best].report()
     result = {
         "schema_version": 1,
         "model": options.spec,
         "device": _device_name(device),
         "threads": torch.get_num_threads(),
         "median_ns": times,
-        "compile_s": compile_s,
+        "compile_s": {name: start.seconds - _report_s(compiled.get(name)) for name, start in started.items()},
         "peak_bytes": {name: start.peak_bytes for name, start in started.items() if start.peak_bytes is not None},
         "failures": failures,
         "compiled": report.as_dict(),
     }
     if authored is not None:
-        result["authored"] = note_authors(authored, result["compiled"])
+        result["authored"] = note_authors(authored, result["compiled"], is_used=best == "passnet")
+        for key in ("median_ns", "compile_s", "peak_bytes"):
+            result[key] = _renamed(result[key], best, authored["author"])
     measured = {key: result[key] for key in _MEASURED if key in result}
-    result["passes"] = write(options.out, report.specialisations, given, measured)
+    result["passes"] = write(options.out, report.specialisations, given[best], measured)
     if options.report is not None:
         options.report.write_text(page.report(result), encoding="utf-8")
     print(json.dumps(result))
+    times = result["median_ns"]
     return int(times["passnet"] > times["eager"] or not result["passes"])
+
+
+def _compiled(model: Any, passes: Sequence[str], author: str, device: torch.device) -> Compiled:
+    graphs: Literal["auto", False] = "auto" if device.type != "cpu" else False
+    options = Options.of(passes, author=None if author == "none" else author, cuda_graphs=graphs, times_rest=True)
+    return Compiled(model, options)
+
+
+def _report_s(compiled: Compiled | None) -> float:
+    """Returns the time of the measurements for the report, which are not part of a compilation."""
+    known = [] if compiled is None else compiled.report().specialisations
+    return sum(one.rest.seconds for one in known if one.rest is not None)
+
+
+def _best(
+    authored: dict[str, Any] | None, compiled: dict[str, Compiled], call: tuple[Any, Any], device: torch.device
+) -> str:
+    """Returns the name of the compiled model to keep: the first, or the one without the passes of a language model if that is faster.
+
+    These passes can be faster than PyTorch in each region and still make the whole model slower: the built-in author may have larger
+    regions there, or another layout of images.
+    """
+    first, *others = compiled
+    if not others or authored is None or not keeps_any(authored, compiled[first].report().as_dict()):
+        return first
+    args, kwargs = call
+    without, every = (lambda: compiled[others[0]](*args, **kwargs)), (lambda: compiled[first](*args, **kwargs))
+    return others[0] if compare_times(without, every, device).loses else first
+
+
+def _renamed(values: dict[str, Any], best: str, author: str) -> dict[str, Any]:
+    """Returns values by side, in which the compiled model that is kept is `passnet`."""
+    names = {} if best == "passnet" else {"passnet": f"passnet with {author}", best: "passnet"}
+    return {names.get(name, name): value for name, value in values.items()}
 
 
 def write_model_tasks(options: argparse.Namespace, origin: dict[str, str]) -> int:
@@ -193,24 +229,24 @@ class Start:
 
 def _sides(
     model: Callable[..., Any],
-    compiled: Callable[..., Any],
+    compiled: Mapping[str, Callable[..., Any]],
     modes: Sequence[str],
     call: tuple[Any, Any],
     device: torch.device,
 ) -> tuple[dict[str, Callable[..., Any]], dict[str, Start], dict[str, str]]:
     """Returns the functions to time, their first calls, and the reasons why others are missing, all by name."""
     args, kwargs = call
-    sides: dict[str, Callable[..., Any]] = {"eager": model, "passnet": compiled}
+    sides: dict[str, Callable[..., Any]] = {"eager": model, **compiled}
     sides |= {f"torch.compile {mode}": torch.compile(model, mode=mode) for mode in modes}
     started: dict[str, Start] = {}
     failures: dict[str, str] = {}
     for name, function in list(sides.items()):
-        if name not in ("eager", "passnet"):
+        if name != "eager" and name not in compiled:
             _progress.show(f"compile: {name}")
         try:
             started[name] = _start(lambda: function(*args, **kwargs), device)  # noqa: B023
         except Exception as error:
-            if name in ("eager", "passnet"):
+            if name == "eager" or name in compiled:
                 raise
             failures[name] = summary(error)
             del sides[name]

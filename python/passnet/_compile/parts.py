@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,9 @@ class Part:
         return {"license": self.license, "license_files": [name for name in self.files if _LICENSE_FILE.match(name)]}
 
 
-def parts(directories: Sequence[str], kept: Collection[str]) -> list[Part]:
-    """Returns the parts for pass directories, in order of application. `kept` has the names of the passes that have a kept region.
+def parts(directories: Sequence[str], kept: Mapping[Path, Collection[str]]) -> list[Part]:
+    """Returns the parts for pass directories, in order of application. `kept` has the names of the passes that have a kept region, by
+    the directory of the pass without symbolic links.
 
     A directory without such a pass has no part. The directories within a given library become parts of their own.
     """
@@ -44,7 +45,7 @@ def parts(directories: Sequence[str], kept: Collection[str]) -> list[Part]:
     for directory in directories:
         for path, stated in _with_nested(Path(directory)):
             order = [name.removesuffix(".py") for name in json.loads((path / ORDER_FILE).read_text())]
-            names = [name for name in order if name in kept]
+            names = [name for name in order if name in kept.get(path.resolve(), ())]
             if not names:
                 continue
             folder, number = f"{_FOLDER}/{path.resolve().name}", 2
