@@ -19,7 +19,7 @@ use passnet_agent::{
 use passnet_dataset::open_suite;
 use passnet_run::{Suite, plain_name};
 
-pub(crate) use self::client::client;
+pub(crate) use self::client::{check_server, client};
 use super::{referee, stop::stop_flag};
 use crate::{
     failure::{BAD, check_folder, unfit},

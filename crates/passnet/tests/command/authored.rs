@@ -181,10 +181,10 @@ fn right_passes_of_a_language_model_are_used_and_wrong_ones_are_not() {
     assert!(page.contains("llm:scripted") && page.contains("no correct passes"), "{page}");
     assert!(home.path().join("library-agent/trajectories.jsonl").is_file());
 
-    // A second library: no attempt is repeated, and the summary names the parts.
+    // A second library: no attempt is repeated, no server is needed, and the summary names the parts.
     std::fs::remove_dir_all(&library).unwrap();
     let before = server.seen.lock().unwrap().len();
-    let output = optimize(home.path(), "llm:scripted", &server.url, &[]).output().unwrap();
+    let output = optimize(home.path(), "llm:scripted", "http://127.0.0.1:1/v1", &[]).output().unwrap();
     assert!(said(&output).contains("llm:scripted: 3 attempts"), "{}", said(&output));
     assert_eq!(server.seen.lock().unwrap().len(), before);
     changed_models_and_other_authors(home.path());
@@ -276,6 +276,9 @@ fn wrong_authors_are_reported_before_anything_starts() {
         let output = optimize(home.path(), author, "http://localhost:1/v1", &[]).output().unwrap();
         assert!(output.status.code() == Some(2) && said(&output).contains(expected), "{author}: {}", said(&output));
     };
+    let output = optimize(home.path(), "llm:m", "http://127.0.0.1:1/v1", &[]).output().unwrap();
+    let message = "there is no server at http://127.0.0.1:1/v1: ";
+    assert!(output.status.code() == Some(3) && said(&output).contains(message), "{}", said(&output));
     check("inductor", "expected fuse, none, dir:PATH or llm:MODEL");
     check("llm:", "expected fuse, none, dir:PATH or llm:MODEL");
     check("dir:nowhere", "there is no such pass directory");

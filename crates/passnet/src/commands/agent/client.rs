@@ -1,6 +1,10 @@
 //! From flags to a client.
 
-use std::{env, net::ToSocketAddrs as _, time::Duration};
+use std::{
+    env,
+    net::{SocketAddr, TcpStream, ToSocketAddrs as _},
+    time::Duration,
+};
 
 use anyhow::Result;
 use passnet_agent::client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices};
@@ -13,6 +17,8 @@ use passnet_flags::ModelArgs;
 
 /// Pause before the first further try.
 const BACKOFF: Duration = Duration::from_secs(1);
+/// Time in which a server has to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// Returns a client of the server that the flags name. Reads the key and removes it from the environment, so that no
 /// child process sees it. Call this before any thread is started.
@@ -54,21 +60,48 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
     }))
 }
 
-/// Refuses an address whose host name cannot be resolved. Requests are retried, because a server may be busy, but retries do not help
-/// with an unknown name.
-fn check_host(base_url: &str) -> Result<()> {
-    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let proxies = ["http_proxy", "https_proxy", "all_proxy"];
-    // With a proxy, the proxy resolves names.
-    if proxies.iter().any(|name| is_set(name) || is_set(&name.to_uppercase())) {
+/// Fails if no server listens at the address of the flags. Requests are retried for a minute, because a server may be busy or may still
+/// start, so this is for commands that work for minutes before their first request.
+pub(crate) fn check_server(model: &str, args: &ModelArgs) -> Result<()> {
+    let api = args.api.unwrap_or_else(|| ChatApi::of_model(model, args.base_url.is_some()));
+    let base_url = args.base_url.as_deref().unwrap_or(api.url());
+    if has_proxy() {
         return Ok(());
     }
+    let addresses: Vec<SocketAddr> =
+        host_and_port(base_url).to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let connections = addresses.iter().map(|address| TcpStream::connect_timeout(address, CONNECT));
+    match connections.reduce(Result::or) {
+        Some(Err(error)) => {
+            Err(unfit(format!("there is no server at {base_url}: {error}; start the server, or correct --base-url")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether requests go through a proxy, which also resolves names.
+fn has_proxy() -> bool {
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let proxies = ["http_proxy", "https_proxy", "all_proxy"];
+    proxies.iter().any(|name| is_set(name) || is_set(&name.to_uppercase()))
+}
+
+/// Returns the host and the port of an address, as `HOST:PORT`.
+fn host_and_port(base_url: &str) -> String {
     let (scheme, rest) = base_url.split_once("://").unwrap_or(("https", base_url));
     let host = rest.split(['/', '?']).next().unwrap_or(rest).rsplit('@').next().unwrap_or(rest);
     let has_port = host.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok()) && host.contains(':');
     let port = if scheme == "http" { 80 } else { 443 };
-    let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
-    match address.to_socket_addrs() {
+    if has_port { host.to_owned() } else { format!("{host}:{port}") }
+}
+
+/// Refuses an address whose host name cannot be resolved. Requests are retried, because a server may be busy, but retries do not help
+/// with an unknown name.
+fn check_host(base_url: &str) -> Result<()> {
+    if has_proxy() {
+        return Ok(());
+    }
+    match host_and_port(base_url).to_socket_addrs() {
         Ok(_) => Ok(()),
         Err(error) => {
             Err(unfit(format!("{base_url}: no such host ({error}); check --base-url and the network of this machine")))

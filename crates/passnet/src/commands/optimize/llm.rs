@@ -50,6 +50,10 @@ pub(super) fn write(args: &OptimizeArgs, name: &str, stop: &AtomicBool) -> Resul
     let device: Device = args.device.parse().map_err(|error| usage(format!("--device: {error}")))?;
     // Before any process starts: it takes the key out of the environment.
     let model = agent::client(name, &args.server)?;
+    // Only at first: the attempts of an earlier call may have ended, and then no server is needed.
+    if !directory.join("tasks.json").exists() {
+        agent::check_server(name, &args.server)?;
+    }
     fs::create_dir_all(&directory)?;
     let found = match tasks(args, &directory)? {
         Ok(found) => found,
