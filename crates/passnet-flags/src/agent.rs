@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use passnet_agent::client::ChatApi;
+use passnet_agent::client::{ChatApi, Prices};
 
 use super::shared::{Choice, MeasureArgs, SelectionArgs, above_zero, choice, positive};
 
@@ -90,8 +90,19 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub retries: u32,
     /// Price in US dollars per million tokens: input, output, and input from the provider's cache
-    #[arg(long, value_name = "IN,OUT[,CACHED]", value_delimiter = ',', num_args = 2..=3)]
-    pub price: Option<Vec<f64>>,
+    #[arg(long, value_name = "IN,OUT[,CACHED]", value_parser = prices)]
+    pub price: Option<Prices>,
+}
+
+/// Parses two or three prices. Input from the cache costs as much as other input if it has no price.
+fn prices(text: &str) -> Result<Prices, String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| numbers.iter().all(|price| price.is_finite() && *price >= 0.0));
+    match numbers.as_deref() {
+        Some(&[input, output]) => Ok(Prices { input, output, cached: input }),
+        Some(&[input, output, cached]) => Ok(Prices { input, output, cached }),
+        _ => Err("expected two or three prices of at least 0, for example 3,15 or 3,15,0.3".to_owned()),
+    }
 }
 
 /// Number, length and budget of attempts.
@@ -145,4 +156,22 @@ pub struct ReplayArgs {
     pub json: bool,
     #[command(flatten)]
     pub measure: MeasureArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_one_value() {
+        let check = |text: &str, expected: Option<[f64; 3]>| {
+            let found = prices(text).ok().map(|prices| [prices.input, prices.output, prices.cached]);
+            assert_eq!(found, expected, "{text}");
+        };
+        check("3,15", Some([3.0, 15.0, 3.0]));
+        check("3, 15, 0.3", Some([3.0, 15.0, 0.3]));
+        for wrong in ["", "3", "3,", "1,2,3,4", "-1,2", "nan,1", "a,b"] {
+            check(wrong, None);
+        }
+    }
 }

@@ -391,6 +391,8 @@ fn wrong_usage_is_reported_before_anything_starts() {
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--base-url", "localhost"]), Some(2));
     let nowhere = ["agent", "run", "suites/demo", "--model", "m", "--base-url", "http://no-such-host.invalid/v1"];
     assert_eq!(code(&nowhere), Some(3));
+    assert_eq!(code(&[&nowhere[..], &["--price", "3,15,0.3"]].concat()), Some(3));
+    assert_eq!(code(&[&nowhere[..], &["--price", "3"]].concat()), Some(2));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--prompts", "/nowhere/at/all"]), Some(2));
     assert_eq!(code(&["agent", "run", "suites/demo", "--model", "m", "--key-file", "/nowhere/at/all"]), Some(2));
 }

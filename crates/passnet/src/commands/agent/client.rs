@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use passnet_agent::client::{ApiKey, ChatApi, ClientOptions, ModelClient, Prices};
+use passnet_agent::client::{ApiKey, ChatApi, ClientOptions, ModelClient};
 
 use crate::{
     environment,
@@ -38,11 +38,6 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
         return Err(usage(format!("--base-url {base_url}: an address begins with http:// or https://")));
     }
     check_host(&base_url)?;
-    let prices = args.price.as_deref().map(|prices| Prices {
-        input: prices[0],
-        output: prices[1],
-        cached: prices.get(2).copied().unwrap_or(prices[0]),
-    });
     let timeout = Duration::try_from_secs_f64(args.request_timeout)
         .map_err(|error| usage(format!("--request-timeout: {error}")))?;
     Ok(ModelClient::new(ClientOptions {
@@ -56,7 +51,7 @@ pub(crate) fn client(model: &str, args: &ModelArgs) -> Result<ModelClient> {
         timeout,
         retries: args.retries,
         backoff: BACKOFF,
-        prices,
+        prices: args.price,
     }))
 }
 
