@@ -110,10 +110,9 @@ pub fn authored(
     let mut model = nothing_authored(author, directory);
     model.stopped.clone_from(&outcome.halted);
     model.left_out.clone_from(&builtin.left_out);
-    for trajectory in &outcome.trajectories {
-        model.attempts += 1;
-        model.add(trajectory.usage);
-    }
+    model.attempts = outcome.trajectories.len() as u32;
+    let spent = outcome.spent;
+    (model.input_tokens, model.output_tokens, model.cost_usd) = (spent.input, spent.output, spent.cost_usd);
     model.tasks = tasks
         .iter()
         .map(|task| {

@@ -98,6 +98,8 @@ pub struct AgentRunOutcome {
     pub complete: bool,
     /// Reason why the run ended early, other than a stop request.
     pub halted: Option<String>,
+    /// Usage of all attempts, also of unfinished ones and of those of earlier calls.
+    pub spent: TokenUsage,
 }
 
 /// Interval at which the stop flag is read.
@@ -273,6 +275,7 @@ pub fn run_assigned(
         dropped,
         suspended: runner.suspended.into_inner().unwrap_or_else(PoisonError::into_inner),
         halted: runner.halted.into_inner().unwrap_or_else(PoisonError::into_inner),
+        spent: runner.spent.into_inner().unwrap_or_else(PoisonError::into_inner),
     })
 }
 

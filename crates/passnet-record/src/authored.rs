@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{TextTable, agent::TokenUsage, counted};
+use crate::{TextTable, counted};
 
 /// Description of the tasks of a model: `tasks.json`, and the stdout of `passnet.optimize --tasks`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,11 +68,11 @@ pub struct AuthoredModel {
     pub directory: PathBuf,
     /// Number of attempts that have ended.
     pub attempts: u32,
-    /// Tokens of these attempts that the model read.
+    /// Tokens that the model read, also in attempts that have not ended.
     pub input_tokens: u64,
-    /// Tokens of these attempts that the model wrote.
+    /// Tokens that the model wrote.
     pub output_tokens: u64,
-    /// Cost of these attempts in US dollars; `None` if unknown.
+    /// Cost of all attempts in US dollars; `None` if unknown.
     pub cost_usd: Option<f64>,
     /// Reason why the work ended before all attempts.
     pub stopped: Option<String>,
@@ -134,16 +134,6 @@ impl AuthoredModel {
             ]);
         }
         rows
-    }
-
-    /// Adds the tokens and costs of an attempt.
-    pub fn add(&mut self, usage: TokenUsage) {
-        self.input_tokens += usage.input;
-        self.output_tokens += usage.output;
-        self.cost_usd = match (self.cost_usd, usage.cost_usd) {
-            (None, None) => None,
-            (before, more) => Some(before.unwrap_or(0.0) + more.unwrap_or(0.0)),
-        };
     }
 }
 
