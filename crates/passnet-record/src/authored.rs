@@ -57,7 +57,7 @@ pub struct BuiltinScores {
     pub left_out: BTreeMap<String, String>,
 }
 
-/// What a language model has written for the parts of a model: `authored.json`, and a part of the result of `passnet.optimize`.
+/// The passes that a language model has written for the parts of a model: `authored.json`, and a part of the result of `passnet.optimize`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuthoredModel {
     /// [`crate::SCHEMA_VERSION`] of the writer.

@@ -3,21 +3,21 @@
 //! A Python process compiles and times the model; this module prints the results. [`llm`] lets a language model write passes first.
 
 mod llm;
+mod process;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    process::{ExitCode, Output},
-};
+use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use passnet_record::services::Optimized;
 use passnet_services::{Interpreter, OptimizeOptions, cpp_compiler};
 
-use self::llm::Work;
+use self::{
+    llm::Work,
+    process::{failed, finished, options, passes},
+};
 use super::stop::resumable;
 use crate::{
-    failure::{UNFIT, USAGE, exit_code, unfit},
+    failure::{exit_code, unfit},
     output,
 };
 use passnet_flags::{OptimizeArgs, OptimizeAuthor};
@@ -60,42 +60,4 @@ fn compile(args: &OptimizeArgs, authored: Option<&Path>) -> Result<ExitCode> {
         output::text(&format!("{result} to {}", args.out.display()))?;
     }
     exit_code(finished.status.success())
-}
-
-/// Returns the pass directories that are applied before the author.
-fn passes(args: &OptimizeArgs) -> Vec<PathBuf> {
-    let own = if let OptimizeAuthor::Directory(path) = &args.author { Some(path) } else { None };
-    args.passes.iter().chain(own).cloned().collect()
-}
-
-fn options<'a>(args: &'a OptimizeArgs, passes: &'a [PathBuf]) -> OptimizeOptions<'a> {
-    OptimizeOptions {
-        model: &args.model,
-        out: &args.out,
-        device: &args.device,
-        passes,
-        author: if args.author == OptimizeAuthor::None { "none" } else { "fuse" },
-        authored: None,
-        report: args.report.as_deref(),
-        quiet: !tracing::enabled!(tracing::Level::WARN),
-        modes: &args.mode,
-    }
-}
-
-/// Returns the output of a process of `passnet.optimize`.
-fn finished(interpreter: &Interpreter, output: io::Result<Output>) -> Result<Output> {
-    let python = interpreter.python.display();
-    output.map_err(|error| unfit(format!("cannot start {python}: {error}; set PASSNET_PYTHON")))
-}
-
-/// Returns the exit code for a process of `passnet.optimize` that has printed an error; `None` if it has a result.
-fn failed(finished: &Output) -> Result<Option<ExitCode>> {
-    match finished.status.code() {
-        Some(0 | 1) if !finished.stdout.is_empty() => Ok(None),
-        Some(code @ (2 | 3)) => Ok(Some(ExitCode::from(if code == 2 { USAGE } else { UNFIT }))),
-        _ => {
-            let status = finished.status;
-            Err(unfit(format!("the process that compiles the model ended with {status}; see above")))
-        }
-    }
 }

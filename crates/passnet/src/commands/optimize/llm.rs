@@ -29,7 +29,7 @@ use passnet_record::{
 use passnet_run::{Selection, Suite};
 use passnet_services::Interpreter;
 
-use super::{failed, finished, options, passes};
+use super::process::{failed, finished, options, passes};
 use crate::{
     commands::{agent, authors, referee},
     failure::{check_folder, unfit, usage},
