@@ -150,12 +150,16 @@ fn authored_task(
     suspended: Option<&str>,
     directory: &Path,
 ) -> AuthoredTask {
-    // The run keeps the passes of the attempt with the largest score, which are wrong if no attempt was right.
     let solved = attempts.iter().filter(|attempt| !attempt.passes.is_empty());
-    let score = solved.filter_map(|attempt| correct_score(attempt.evaluation.as_ref()?)).max_by(f64::total_cmp);
-    let is_faster = score.is_some_and(|score| score > fuse.max(1.0));
-    let outcome = match score {
-        Some(score) if is_faster => format!("{score:.2} times as fast as eager mode on its own"),
+    let solved = solved.filter_map(|attempt| attempt.evaluation.as_ref());
+    let best = solved
+        .filter_map(|evaluation| Some((correct_score(evaluation)?, is_settled(evaluation))))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    // The whole model is timed with and without the passes, so passes whose time is not known here do no harm.
+    let is_accepted = best.is_some_and(|(score, settled)| !settled || score > fuse.max(1.0));
+    let outcome = match best {
+        Some((_, false)) => "correct; its time did not settle, because the machine is busy".to_owned(),
+        Some((score, _)) if is_accepted => format!("{score:.2} times as fast as eager mode on its own"),
         Some(_) if fuse > 1.0 => "correct, but not faster than the built-in author".to_owned(),
         Some(_) => "correct, but not faster than eager mode".to_owned(),
         None => failure(attempts, suspended),
@@ -166,10 +170,10 @@ fn authored_task(
         eager_ns: task.eager_ns,
         share: task.share,
         fuse,
-        score,
+        score: best.filter(|(_, settled)| *settled).map(|(score, _)| score),
         attempts: attempts.len() as u32,
         tokens: attempts.iter().map(|attempt| attempt.usage.tokens()).sum(),
-        passes: is_faster.then(|| directory.join("passes").join(&task.id)),
+        passes: is_accepted.then(|| directory.join("passes").join(&task.id)),
         outcome,
         found: 0,
         kept: 0,
@@ -188,6 +192,11 @@ fn failure(attempts: &[&Trajectory], suspended: Option<&str>) -> String {
         Some(graph) => format!("no correct passes; the last ones are {}", graph.status),
         None => format!("no passes; the attempt ended with `{}`", last.exit.name()),
     }
+}
+
+/// Returns whether the times of all graphs are known.
+fn is_settled(evaluation: &TaskEvaluation) -> bool {
+    evaluation.graphs.iter().all(|graph| graph.status != Status::Unstable)
 }
 
 /// Returns the score of passes that are correct on all graphs and match on one of them.

@@ -95,7 +95,7 @@ pub struct AuthoredTask {
     pub share: f64,
     /// Speed-up of the built-in author, by the referee; 1 if it wrote no correct pass.
     pub fuse: f64,
-    /// Largest speed-up of correct passes of the model, by the referee; `None` if there are none.
+    /// Largest speed-up of correct passes of the model, by the referee; `None` if there are none, or if their time did not settle.
     pub score: Option<f64>,
     /// Number of attempts that have ended.
     pub attempts: u32,
