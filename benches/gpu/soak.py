@@ -137,6 +137,8 @@ def _memory(device: str) -> float:
         found = [value for value in gc.get_objects() if type(value) in (torch.Tensor, torch.nn.Parameter)]
         return round(sum(value.numel() * value.element_size() for value in found) / 2**20, 2)
     torch.cuda.synchronize()
+    # cuBLAS has a workspace for each stream, which PyTorch keeps.
+    torch._C._cuda_clearCublasWorkspaces()
     return round(torch.cuda.memory_allocated() / 2**20, 2)
 
 
