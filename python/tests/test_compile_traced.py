@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import passnet
+from passnet._compile import traced
 
 
 def helper(x: torch.Tensor) -> torch.Tensor:
@@ -95,3 +96,14 @@ def test_methods_that_are_read_in_each_call_do_not_compile_again():
     for _ in range(4):
         torch.testing.assert_close(compiled(x), model(x))
     assert len(compiled.report().specialisations) == 1 and not compiled.report().eager
+
+
+@torch.no_grad()
+def test_methods_are_noted_where_dynamo_does_not_say_what_it_traced(monkeypatch: pytest.MonkeyPatch):
+    question = traced._question
+    monkeypatch.setattr(traced, "_question", lambda _: question(None))
+    model, x = Model(), torch.randn(3, 8)
+    compiled = passnet.compile(model)
+    compiled(x)
+    monkeypatch.setattr(Part, "scaled", other)
+    torch.testing.assert_close(compiled(x), model(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ def note_traced(facts: Facts, model: Any, named: Iterable[Any]) -> None:
     `named` are the objects that guards name. A program may replace a method of a class, and reloading of edited files replaces
     the code of functions.
     """
-    codes = set(getattr(TracingContext.get(), "traced_code", ()))
+    is_traced = _question(getattr(TracingContext.get(), "traced_code", None))
     modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
     facts.classes += [(module, type(module)) for module in modules]
     # Dynamo does not trace `__call__` of `torch.nn.Module` itself, which a class may replace.
@@ -26,9 +26,9 @@ def note_traced(facts: Facts, model: Any, named: Iterable[Any]) -> None:
     named = list(named)
     classes = dict.fromkeys([type(value) for value in (*modules, *named)])
     classes |= dict.fromkeys(value for value in named if isinstance(value, type))
-    functions = {value for value in named if isinstance(value, types.FunctionType) and value.__code__ in codes}
+    functions = {value for value in named if isinstance(value, types.FunctionType) and is_traced(value)}
     noted: set[tuple[type, str]] = set()
-    for owner, name, function in _methods(classes, codes):
+    for owner, name, function in _methods(classes, is_traced):
         functions.add(function)
         if (owner, name) not in noted:
             noted.add((owner, name))
@@ -36,13 +36,23 @@ def note_traced(facts: Facts, model: Any, named: Iterable[Any]) -> None:
     facts.members += [(found, "__code__", found.__code__) for found in functions if not _is_of_torch(found)]
 
 
-def _methods(classes: Iterable[type], codes: set[types.CodeType]) -> Iterator[tuple[type, str, types.FunctionType]]:
-    """Yields the methods with one of these codes: the class in which a lookup begins, the name, and the function."""
+def _question(traced: Iterable[types.CodeType] | None) -> Callable[[types.FunctionType], bool]:
+    """Returns whether a function was traced. Releases of Dynamo that do not say it may have traced all functions but PyTorch's."""
+    if traced is None:
+        return lambda function: not _is_of_torch(function)
+    codes = set(traced)
+    return lambda function: function.__code__ in codes
+
+
+def _methods(
+    classes: Iterable[type], is_traced: Callable[[types.FunctionType], bool]
+) -> Iterator[tuple[type, str, types.FunctionType]]:
+    """Yields the methods that were traced: the class in which a lookup begins, the name, and the function."""
     for kind in classes:
         seen: set[str] = set()
         for part in kind.__mro__[:-1]:
             for name, value in vars(part).items():
-                if name not in seen and isinstance(value, types.FunctionType) and value.__code__ in codes:
+                if name not in seen and isinstance(value, types.FunctionType) and is_traced(value):
                     # All modules have the methods of `torch.nn.Module`, which are checked once.
                     yield (part if part is torch.nn.Module else kind), name, value
                 seen.add(name)
