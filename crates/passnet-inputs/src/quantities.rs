@@ -34,8 +34,15 @@ const ARITHMETIC: &[&str] = &[
     "logical_and",
     "logical_or",
     "logical_not",
+    "logical_xor",
     "masked_fill",
+    "rsub",
+    "subtract",
+    "multiply",
+    "gcd",
 ];
+/// Functions that join the tensors of a list.
+const JOINS: &[&str] = &["cat", "concat", "concatenate", "stack", "hstack", "vstack"];
 /// Functions that compute with their first argument. Other integers may be dimensions, divisors and exponents.
 const OF_FIRST: &[&str] = &[
     "truediv",
@@ -81,6 +88,37 @@ const OF_FIRST: &[&str] = &[
     "permute",
     "contiguous",
     "clone",
+    "rshift",
+    "lshift",
+    "bitwise_right_shift",
+    "bitwise_left_shift",
+    "clamp_min",
+    "clamp_max",
+    "clip",
+    "flip",
+    "roll",
+    "repeat",
+    "tile",
+    "narrow",
+    "select",
+    "chunk",
+    "split",
+    "unbind",
+    "movedim",
+    "swapaxes",
+    "expand_as",
+    "broadcast_to",
+    "view_as",
+    "repeat_interleave",
+    "gather",
+    "index_select",
+    "tril",
+    "triu",
+    "diff",
+    "prod",
+    "cummax",
+    "cummin",
+    "count_nonzero",
 ];
 
 /// Functions whose results are floating-point numbers.
@@ -255,7 +293,11 @@ fn use_of(graph: &Graph, input: ValueId, real: &[bool]) -> Option<Use> {
 /// Returns whether a call computes with those of its arguments that depend on the input.
 fn computes(node: &Node<'_>, depends: &[bool]) -> bool {
     let Some(op) = OpName::of(node.callee) else { return false };
-    // A list of values may be indices.
+    if JOINS.contains(&op.name) {
+        // The dimension, if any, is a number of the graph or does not depend on the input.
+        return node.args.iter().skip(1).all(|arg| !matches!(arg, Arg::Value(value) if depends[value.index()]));
+    }
+    // Any other list of values may be indices.
     let depending = |arg: &Arg| matches!(arg, Arg::Value(value) if depends[value.index()]);
     let count = node.operands().filter(|value| depends[value.index()]).count();
     let plain = node.args.iter().filter(|arg| depending(arg)).count();
@@ -313,6 +355,10 @@ mod tests {
             ("torch.neg", true, Some(Use::Whole)),
             ("operator.mul", true, Some(Use::Arithmetic)),
             ("operator.eq", true, Some(Use::Whole)),
+            ("operator.rshift", true, Some(Use::Arithmetic)),
+            ("operator.rshift", false, None),
+            ("torch.flip", true, Some(Use::Arithmetic)),
+            ("torch.gather", false, None),
             ("operator.floordiv", true, Some(Use::Arithmetic)),
             ("operator.floordiv", false, None),
             ("operator.getitem", false, None),
