@@ -15,6 +15,7 @@
 //! assert_eq!(found.tolerance, Some(-4));
 //! ```
 
+mod columns;
 mod element;
 mod float64;
 mod independent;
@@ -22,6 +23,7 @@ mod loose;
 mod parts;
 mod vanishing;
 
+pub use columns::vanishing_column;
 use element::{Complex, Element, Ladder};
 pub use element::{FIRST_TOLERANCE, LAST_TOLERANCE};
 pub use float64::{MARGIN, against_float64, rounded};

@@ -104,7 +104,7 @@ impl Pair<'_> {
 
 fn wrong_in_small_row(pair: &Pair<'_>, content: Content, place: u64, relative: f64) -> Failure {
     let message = format!(
-        "{} ({} {:?}) is wrong for `{content}` inputs at {:?}, in a row of values that are so small that zeros would be close too: such rows \
+        "{} ({} {:?}) is wrong for `{content}` inputs at {:?}, in a row or column of values that are so small that zeros would be close too: such values \
          are judged in proportion (allowed difference {relative:.1e} of their magnitude); {HOLD_FOR_ALL}",
         pair.origin,
         pair.dtype,

@@ -4,7 +4,7 @@
 //! wrong function is as close as the right one. This holds for a whole tensor, and for some of its rows.
 
 use passnet_compare::{
-    NOISE, TensorComparison, VanishingTerms, largest, loose_bound, near_bound, vanishing_difference,
+    NOISE, TensorComparison, VanishingTerms, largest, loose_bound, near_bound, vanishing_column, vanishing_difference,
 };
 use passnet_inputs::Content;
 use passnet_record::AgainstFloat64;
@@ -46,7 +46,7 @@ pub(super) fn is_wrong_though_close(
         || vanishing_place(pair, Some(truth), at).is_some()
 }
 
-/// Returns the flat index of an element of a small row that is not close in proportion to the row.
+/// Returns the flat index of an element of a small row, or of a small column, that is not close in proportion to it.
 fn vanishing_place(pair: &Pair<'_>, float64: Option<&[u8]>, at: i32) -> Option<u64> {
     let (rtol, atol) = tolerance(pair.dtype, at)?;
     let terms = VanishingTerms { atol, relative: atol.min(1.0) + rtol, ordinary: 0.0 };
@@ -74,5 +74,7 @@ pub(super) fn vanishing_place_of(
 
 fn search(pair: &Pair<'_>, float64: Option<&[u8]>, terms: VanishingTerms) -> Option<u64> {
     let width = pair.shape.last().copied().unwrap_or(1);
-    vanishing_difference(pair.dtype, &pair.candidate, &pair.reference, float64, width, terms)
+    [vanishing_difference, vanishing_column]
+        .into_iter()
+        .find_map(|find| find(pair.dtype, &pair.candidate, &pair.reference, float64, width, terms))
 }
