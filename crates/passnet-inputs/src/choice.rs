@@ -4,6 +4,7 @@ use passnet_record::TensorMeta;
 
 use crate::{
     content::Content,
+    copies,
     discrete::{has_columns, is_discrete},
     philox::Stream,
     rule::{has_float_parts, is_drawn},
@@ -56,6 +57,7 @@ pub fn is_asked(content: Content, metas: &[TensorMeta]) -> bool {
     match content {
         Content::Flipped => metas.iter().any(|meta| has_float_parts(meta.dtype) && !is_drawn(meta)),
         Content::Discrete | Content::Divided | Content::SingleChanges => metas.iter().any(is_discrete),
+        Content::Copies => copies::has_copies(metas),
         Content::Columns => metas.iter().any(has_columns),
         // With a single tensor, `outliers` asks the same.
         Content::EvenOutliers | Content::OddOutliers | Content::OtherSingleOutliers => {

@@ -26,6 +26,10 @@ pub enum Content {
     Scaled,
     /// Like `Random`, but a few rows of all tensors are alike, and a few lines along another dimension.
     Aligned,
+    /// Values near 1 and -1 in some rows, and values of many magnitudes in others.
+    Units,
+    /// Like `Random`, but tensors of the same shape have equal rows, and rows that differ in one element.
+    Copies,
     /// Like `Random`, with a small block of values as in `Wide` in each tensor.
     Outliers,
     /// Like `Outliers`, with a block in every second floating-point tensor only, from the first one on.
@@ -77,7 +81,7 @@ impl Content {
     pub const FINITE: [Self; 3] = [Self::FarPositive, Self::FarNegative, Self::Small];
 
     /// All contents except the random one, that candidates get.
-    pub const ADVERSARIAL: [Self; 29] = [
+    pub const ADVERSARIAL: [Self; 31] = [
         Self::Varied,
         Self::Flipped,
         Self::Wide,
@@ -88,6 +92,8 @@ impl Content {
         Self::Stripes,
         Self::Scaled,
         Self::Aligned,
+        Self::Units,
+        Self::Copies,
         Self::Outliers,
         Self::EvenOutliers,
         Self::OddOutliers,
@@ -130,6 +136,8 @@ impl Content {
                 | Self::Stripes
                 | Self::Scaled
                 | Self::Aligned
+                | Self::Units
+                | Self::Copies
                 | Self::Outliers
                 | Self::EvenOutliers
                 | Self::OddOutliers
@@ -167,6 +175,8 @@ impl Content {
             Self::Stripes => "stripes",
             Self::Scaled => "scaled",
             Self::Aligned => "aligned",
+            Self::Units => "units",
+            Self::Copies => "copies",
             Self::Outliers => "outliers",
             Self::EvenOutliers => "even_outliers",
             Self::OddOutliers => "odd_outliers",

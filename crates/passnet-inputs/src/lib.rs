@@ -30,6 +30,7 @@ mod bounded;
 mod choice;
 mod complex;
 mod content;
+mod copies;
 mod discrete;
 mod error;
 mod facts;
@@ -47,6 +48,7 @@ mod rows;
 mod rule;
 mod segments;
 mod steps;
+mod units;
 mod values;
 
 pub use choice::is_asked;
@@ -106,6 +108,9 @@ pub fn fill_among(
     if content == Content::SingleChanges {
         return single_changes(meta, number, seed, all);
     }
+    if content == Content::Copies {
+        return copied(meta, number, seed, all);
+    }
     let mut out = vec![0; byte_size(meta)?];
     let stream = Stream::new(seed, &meta.name);
     let changes = content.is_discrete() && is_discrete(meta);
@@ -155,6 +160,18 @@ fn single_changes(meta: &TensorMeta, number: usize, seed: u64, all: AllInputs<'_
     if is_discrete(meta) {
         let changed = fill_among(meta, number, seed, Content::Discrete, all)?;
         discrete::copy_some(meta, Stream::new(seed, &meta.name), &changed, &mut out);
+    }
+    Ok(out)
+}
+
+/// Makes random values of which some rows are those of another input of the same shape.
+fn copied(meta: &TensorMeta, number: usize, seed: u64, all: AllInputs<'_>) -> Result<Vec<u8>, InputError> {
+    let mut out = fill_among(meta, number, seed, Content::Random, all)?;
+    // Bounds of the metadata apply to every content.
+    let has_bounds = meta.min_val.is_some() || meta.max_val.is_some();
+    if let Some(original) = copies::original(number, all.metas).filter(|_| !has_bounds) {
+        let from = fill_among(original, number, seed, Content::Random, all)?;
+        copies::change(meta, Stream::new(seed, &meta.name), &from, &mut out);
     }
     Ok(out)
 }

@@ -103,6 +103,8 @@ impl<'a> FloatRule<'a> {
             | Content::Stripes
             | Content::Scaled
             | Content::Aligned
+            | Content::Units
+            | Content::Copies
             | Content::Outliers
             | Content::EvenOutliers
             | Content::OddOutliers

@@ -14,7 +14,7 @@ use crate::{
     real::Real,
     rows,
     rule::{FloatRule, SCALE, is_drawn},
-    segments,
+    segments, units,
 };
 
 /// Tensors with more elements than this are filled by several threads.
@@ -89,6 +89,11 @@ pub(crate) fn change_parts<R: Real>(
         Content::Aligned => {
             let value = |deviations| rule.within(rule.mean + deviations * rule.std * SCALE, 0.0, 100.0);
             aligned::change::<R>(meta, seed, out, value);
+        }
+        Content::Units => {
+            let deviation = rule.std * SCALE;
+            let deviations = |value: f64| if deviation > 0.0 { (value - rule.mean) / deviation } else { 0.0 };
+            units::change::<R>(meta, stream, out, deviations, |value| rule.within(value, 0.0, 100.0));
         }
         _ => {}
     }
