@@ -62,6 +62,7 @@ const GOLDEN: &[&str] = &[
     "stripes ed1052f614ea efad8c5c7c11",
     "scaled e59d93a6ac3d a8b09ca611b6",
     "aligned bfe33aa7813a a2a20d9098ee",
+    "units 82b020a097f4 09553d1ca670",
     "outliers 217555a1d5f5 57c9f125f406",
     "even_outliers f9734fb3b605 5f7a28a1dd1d",
     "odd_outliers 8990695835dd 8fb458e41901",
