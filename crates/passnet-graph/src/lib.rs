@@ -55,4 +55,4 @@ pub use typed::{
 };
 pub use uses::{Use, Uses};
 pub use verify::VerifyError;
-pub use zero_weights::has_zero_weights;
+pub use zero_weights::{has_row_products, has_zero_weights};

@@ -45,7 +45,7 @@ fn is_mask(meta: &TensorMeta) -> bool {
 /// indices. If all literals are equal, half of the elements get another value: zero, or one instead of zero. If there are neither literals
 /// nor bounds, they are below the number of common indices; in `divided` contents, they are 0 and 1.
 ///
-/// An input that is neither an index nor a size has integers of all magnitudes and both signs in their place, or in the place of half of
+/// Indices of tables of known sizes are any valid ones in their place, or in the place of half of the literals. An input that is neither an index nor a size has integers of all magnitudes and both signs in their place, or in the place of half of
 /// its literals.
 ///
 /// In `divided` contents, each row has such values from a random place on only. Before it, values are those of random contents, and bools are
@@ -77,6 +77,8 @@ pub(crate) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
     }
     let fixed = values.clone();
     let quantities = quantity::Quantities::of(meta, content, all.facts);
+    let indices = all.facts.indices.iter().find(|indices| indices.name == meta.name);
+    let indices = indices.filter(|_| meta.min_val.is_none() && meta.max_val.is_none());
     let has_literals = !values.is_empty();
     let pool = match values.first() {
         // A table may have fewer rows than the least dimension of the other inputs, and the graph then raises an exception.
@@ -87,10 +89,12 @@ pub(crate) fn fill(meta: &TensorMeta, stream: Stream, content: Content, all: All
     };
     for (index, element) in (0_u64..).zip(out.chunks_mut(size)) {
         let words @ [word, ..] = stream.group(index);
-        let value = match &quantities {
+        // Half of the literals stay literals.
+        let is_new = !has_literals || words[3].is_multiple_of(2);
+        let value = match (&quantities, indices) {
             _ if !is_changed(index) => fixed.get(index as usize % fixed.len().max(1)).copied().unwrap_or(0),
-            // Half of the literals stay literals.
-            Some(quantities) if !has_literals || words[3].is_multiple_of(2) => quantities.value(words),
+            (Some(quantities), _) if is_new => quantities.value(words),
+            (_, Some(indices)) if is_new => indices.value(words),
             _ => pool[word as usize % pool.len()],
         };
         element.copy_from_slice(&value.to_ne_bytes()[..size]);

@@ -4,6 +4,7 @@ use passnet_graph::{Arg, Graph, Node, ops::OpName};
 use passnet_record::TensorMeta;
 
 use crate::{
+    indices::{Indices, indices_of},
     quantities::{Quantity, quantities_of},
     rows,
     rule::{has_float_parts, is_drawn},
@@ -35,6 +36,8 @@ pub struct GraphFacts {
     pub(crate) integers: Vec<i64>,
     /// Inputs that are neither indices nor sizes nor dimensions, as far as integers go.
     pub(crate) quantities: Vec<Quantity>,
+    /// Inputs that are indices of tables of known sizes.
+    pub(crate) indices: Vec<Indices>,
     /// Construction of the values of all inputs.
     pub construction: Construction,
 }
@@ -46,6 +49,7 @@ impl GraphFacts {
             floats: steps::constants_of(graph),
             integers: integers_of(graph),
             quantities: quantities_of(graph, metas),
+            indices: indices_of(graph, metas),
             construction,
         }
     }

@@ -35,6 +35,7 @@ mod discrete;
 mod error;
 mod facts;
 mod flipped;
+mod indices;
 mod integers;
 mod lines;
 mod non_finite;

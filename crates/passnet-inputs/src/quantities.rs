@@ -244,7 +244,7 @@ fn is_real(node: &Node<'_>, real: &[bool]) -> bool {
 }
 
 /// Returns whether the result does not depend on values, but on shapes and types only.
-fn is_description(graph: &Graph, node: &Node<'_>) -> bool {
+pub(crate) fn is_description(graph: &Graph, node: &Node<'_>) -> bool {
     let attribute = |arg: &Arg| matches!(arg, Arg::Str(name) if ATTRIBUTES.contains(&graph.str(*name)));
     match node.callee {
         Callee::Function(target) => target == "builtins.getattr" && node.args.get(1).is_some_and(attribute),
