@@ -184,6 +184,7 @@ impl Course {
             tokens: None,
             cost_usd: None,
             templates: Templates::default(),
+            to_beat: BTreeMap::new(),
         };
         let plan = RunPlan { suite, assignments: &assignments, numbering: Some(&self.numbering) };
         run_assigned(evaluator, plan, &Teacher::new(taught), &options, directory, stop, progress)

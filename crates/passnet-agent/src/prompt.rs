@@ -15,7 +15,8 @@ const MAX_GRAPHS: usize = 32 << 10;
 const MAX_LISTED: usize = 40;
 
 /// Prompt templates. `{{name}}` is replaced by a value: `task`, `device`, `ops`, `count`, `graphs`, `steps`, `machine` (facts
-/// about the machine) or `example` (an example pass for the device).
+/// about the machine), `example` (an example pass for the device) or `to_beat` (a sentence with the speed-up of passes that exist already, or
+/// nothing).
 #[derive(Clone, Debug)]
 pub struct Templates {
     system: String,
@@ -44,7 +45,7 @@ pub enum TemplateError {
     },
 }
 
-const NAMES: [&str; 8] = ["task", "device", "ops", "count", "graphs", "steps", "machine", "example"];
+const NAMES: [&str; 9] = ["task", "device", "ops", "count", "graphs", "steps", "machine", "example", "to_beat"];
 
 impl Default for Templates {
     fn default() -> Self {
@@ -98,11 +99,23 @@ impl Templates {
             ("steps", steps.to_string()),
             ("machine", machine.trim_end().to_owned()),
             ("example", example.trim_end().to_owned()),
+            ("to_beat", task.to_beat.map(to_beat_text).unwrap_or_default()),
         ]);
         vec![
             Message::System { content: filled(&self.system, &values) },
             Message::User { content: filled(&self.task, &values) },
         ]
+    }
+}
+
+/// Says which speed-up passes need to be used.
+fn to_beat_text(speedup: f64) -> String {
+    if speedup > 1.0 {
+        format!(
+            " The passes of a built-in author make them {speedup:.2} times as fast as eager mode; yours are used only if they are faster than that."
+        )
+    } else {
+        " A built-in author found no passes that make them faster than eager mode.".to_owned()
     }
 }
 
@@ -177,6 +190,14 @@ mod tests {
     fn names_are_replaced_once() {
         let values = BTreeMap::from([("a", "{{b}}".to_owned()), ("b", "x".to_owned())]);
         assert_eq!(filled("{{a}} {{b}} {{c}} {{", &values), "{{b}} x {{c}} {{");
+    }
+
+    #[test]
+    fn the_speed_up_of_other_passes_is_a_sentence() {
+        assert!(
+            to_beat_text(1.416).contains(" 1.42 times as fast as eager mode; yours are used only if they are faster")
+        );
+        assert!(to_beat_text(1.0).contains("found no passes"));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct RunOptions {
     pub cost_usd: Option<f64>,
     /// Prompt templates.
     pub templates: Templates,
+    /// Speed-ups of the built-in author, by task. The prompt of a task has its speed-up.
+    pub to_beat: BTreeMap<String, f64>,
 }
 
 /// An attempt that was interrupted by an error.
@@ -199,7 +201,10 @@ pub fn run(
     let mut tasks = Vec::new();
     for record in &suite.record.tasks {
         match Task::read(suite, record) {
-            Ok(task) => tasks.push(task),
+            Ok(mut task) => {
+                task.to_beat = options.to_beat.get(&record.id).copied();
+                tasks.push(task);
+            }
             // If one task cannot be read, the attempts at the others continue. The error is reported at the end.
             Err(error) => unreadable.push((record.id.clone(), error.to_string())),
         }

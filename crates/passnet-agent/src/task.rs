@@ -20,6 +20,8 @@ pub struct Task {
     pub visible: Vec<GraphSample>,
     /// Held-out graphs: never shown, measured at the end.
     pub held_out: Vec<GraphSample>,
+    /// Speed-up of passes that exist already, as a factor of eager mode; `None` if there are none.
+    pub to_beat: Option<f64>,
     typed: OnceLock<Result<Vec<TypedGraph>, String>>,
 }
 
@@ -60,6 +62,7 @@ impl Task {
             ops: task.ops.clone(),
             visible: visible.into_iter().map(read).collect::<Result<_, _>>()?,
             held_out: held_out.into_iter().map(read).collect::<Result<_, _>>()?,
+            to_beat: None,
             typed: OnceLock::new(),
         })
     }

@@ -8,6 +8,7 @@
 )]
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::AtomicBool,
@@ -68,7 +69,16 @@ pub(crate) fn options() -> RunOptions {
         fixed_plan: false,
     };
     let (tokens, cost_usd) = (None, None);
-    RunOptions { attempts: 1, jobs: 4, limits, seed: 7, tokens, cost_usd, templates: Templates::default() }
+    RunOptions {
+        attempts: 1,
+        jobs: 4,
+        limits,
+        seed: 7,
+        tokens,
+        cost_usd,
+        templates: Templates::default(),
+        to_beat: BTreeMap::new(),
+    }
 }
 
 pub(crate) fn client_options(url: &str) -> ClientOptions {

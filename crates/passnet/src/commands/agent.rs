@@ -4,6 +4,7 @@ mod client;
 mod replay;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Mutex, PoisonError, atomic::AtomicBool},
@@ -84,7 +85,16 @@ pub(crate) fn run_options(args: &AttemptArgs, jobs: usize, seed: u64) -> Result<
         fixed_plan: false,
     };
     let (tokens, cost_usd) = (args.run_tokens, args.run_cost);
-    Ok(RunOptions { attempts: args.attempts, jobs, limits, seed, tokens, cost_usd, templates })
+    Ok(RunOptions {
+        attempts: args.attempts,
+        jobs,
+        limits,
+        seed,
+        tokens,
+        cost_usd,
+        templates,
+        to_beat: BTreeMap::new(),
+    })
 }
 
 fn default_directory(suite: &Suite, model: &str) -> PathBuf {

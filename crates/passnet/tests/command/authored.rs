@@ -164,6 +164,9 @@ fn right_passes_of_a_language_model_are_used_and_wrong_ones_are_not() {
     assert_eq!(result["authored"]["attempts"], 3);
     assert_eq!(result["authored"]["input_tokens"], 100 * server.seen.lock().unwrap().len());
 
+    let asked = server.seen.lock().unwrap()[0].body.to_string();
+    assert!(asked.contains("A built-in author found no passes that make them faster"), "{asked}");
+
     let (right, wrong, nonsense) = (task(&result, "-sort"), task(&result, "-msort"), task(&result, "-topk"));
     assert_eq!((&right["found"], &right["kept"]), (&json!(1), &json!(1)), "{right}");
     for (failed, reason) in [(wrong, "accuracy"), (nonsense, "useless")] {

@@ -18,7 +18,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use passnet_agent::{
-    AgentRunOutcome, Evaluator, LanguageModel, VerdictCache, authored, builtin_scores, nothing_authored, worthwhile,
+    AgentRunOutcome, Evaluator, LanguageModel, RunOptions, VerdictCache, authored, builtin_scores, nothing_authored,
+    worthwhile,
 };
 use passnet_dataset::open_suite;
 use passnet_eval::{Referee, settings};
@@ -112,7 +113,7 @@ fn work(
     }
     say_chosen(&chosen, &builtin);
     suite.record.tasks.retain(|task| chosen.iter().any(|part| part.id == task.id));
-    let outcome = attempt(args, &evaluator, &suite, model, directory, stop)?;
+    let outcome = attempt(args, &evaluator, &suite, model, &builtin, directory, stop)?;
     check_outcome(&outcome, author, stop)?;
     Ok(authored(author, &chosen, &builtin, &outcome, directory))
 }
@@ -152,10 +153,12 @@ fn attempt(
     evaluator: &Evaluator,
     suite: &Suite,
     model: &dyn LanguageModel,
+    builtin: &BuiltinScores,
     directory: &Path,
     stop: &AtomicBool,
 ) -> Result<AgentRunOutcome> {
-    let options = agent::run_options(&args.attempt, args.parts.agent_jobs, 0)?;
+    let options =
+        RunOptions { to_beat: builtin.scores.clone(), ..agent::run_options(&args.attempt, args.parts.agent_jobs, 0)? };
     agent::attempt_suite(evaluator, suite, model, &options, directory, stop)
 }
 
